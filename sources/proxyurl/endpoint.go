@@ -1,0 +1,249 @@
+package proxyurl
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Endpoint is what makes one proxy one proxy: host, port and, if any, user and
+// password. Values are canonical and comparable: two texts of one endpoint give
+// equal values. The zero value is no endpoint.
+type Endpoint struct {
+	addr       netip.Addr // valid for an IP address, never IPv4-mapped, never zoned
+	name       string     // lower case, no trailing dot; "" for an IP address
+	port       uint16
+	user, pass string // raw, not percent-encoded
+}
+
+// NewEndpoint makes an endpoint from its parts. The host is an IP address
+// without brackets or a DNS name of at least two labels in ASCII; user is empty
+// for none. Errors are *ParseError.
+func NewEndpoint(host string, port uint16, user, pass string) (Endpoint, error) {
+	e := Endpoint{port: port, user: user, pass: pass}
+	if port == 0 {
+		return Endpoint{}, parseError(ReasonPort, "0")
+	}
+	if !validUser(user, pass) {
+		return Endpoint{}, &ParseError{Reason: ReasonUser, Text: Escape(user, 40)}
+	}
+	var err error
+	if e.addr, e.name, err = parseHost(host); err != nil {
+		return Endpoint{}, err
+	}
+	return e, nil
+}
+
+// ParseEndpoint reads "[user:pass@]host:port", an IPv6 address in brackets, user
+// and password percent-encoded. Errors are *ParseError.
+func ParseEndpoint(text string) (Endpoint, error) {
+	var user, pass string
+	hostport := text
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		hostport = text[at+1:]
+		rawUser, rawPass, _ := strings.Cut(text[:at], ":")
+		var errUser, errPass error
+		user, errUser = url.PathUnescape(rawUser)
+		pass, errPass = url.PathUnescape(rawPass)
+		if errUser != nil || errPass != nil || user == "" {
+			return Endpoint{}, parseError(ReasonUser, text)
+		}
+	}
+	host, portText, err := splitHostPort(hostport)
+	if err != nil {
+		return Endpoint{}, parseError(ReasonUnparseable, text)
+	}
+	port, err := ParsePort(portText)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	return NewEndpoint(host, port, user, pass)
+}
+
+// ParsePort reads a port: 1 to 65535 in plain digits without a leading zero.
+// Errors are *ParseError with ReasonPort.
+func ParsePort(text string) (uint16, error) {
+	if text == "" || text[0] == '0' || len(text) > 5 || strings.Trim(text, "0123456789") != "" {
+		return 0, parseError(ReasonPort, text)
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, parseError(ReasonPort, text)
+	}
+	return uint16(n), nil
+}
+
+// splitHostPort takes brackets for an IPv6 address and only for one: net's own
+// function accepts "[1.2.3.4]:80" and "[name]:80", second texts of one endpoint.
+func splitHostPort(text string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(text)
+	if err == nil && strings.HasPrefix(text, "[") != strings.Contains(host, ":") {
+		err = errors.New("brackets are for IPv6 addresses")
+	}
+	return host, port, err
+}
+
+func parseHost(host string) (netip.Addr, string, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Zone() != "" {
+			return netip.Addr{}, "", parseError(ReasonHost, host)
+		}
+		return addr.Unmap(), "", nil
+	}
+	if hasLeadingZero(host) {
+		return netip.Addr{}, "", parseError(ReasonLeadingZero, host)
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if !validName(name) {
+		return netip.Addr{}, "", parseError(ReasonHost, host)
+	}
+	return netip.Addr{}, name, nil
+}
+
+// hasLeadingZero says whether host would be a dotted IPv4 address but for
+// octets written with leading zeros, which some resolvers read as octal.
+func hasLeadingZero(host string) bool {
+	octets := strings.Split(host, ".")
+	if len(octets) != 4 {
+		return false
+	}
+	zero := false
+	for i, octet := range octets {
+		if octet == "" || strings.Trim(octet, "0123456789") != "" {
+			return false
+		}
+		if len(octet) > 1 && octet[0] == '0' {
+			zero = true
+			if octet = strings.TrimLeft(octet, "0"); octet == "" {
+				octet = "0"
+			}
+			octets[i] = octet
+		}
+	}
+	_, err := netip.ParseAddr(strings.Join(octets, "."))
+	return zero && err == nil
+}
+
+// validName takes lower-case letter-digit-hyphen labels (RFC 1123 section 2.1),
+// at least two of them. A name whose last label is a number is refused: resolvers
+// of C libraries read "127.1" and "0x7f.1" as addresses.
+func validName(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	labels := strings.Split(name, ".")
+	if len(labels) < 2 {
+		return false
+	}
+	for _, label := range labels {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, c := range []byte(label) {
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+				return false
+			}
+		}
+	}
+	last := labels[len(labels)-1]
+	return last[0] < '0' || last[0] > '9'
+}
+
+// validUser holds RFC 1929's lengths (a byte each) and RFC 7617's ban on a colon
+// in the user and on control characters.
+func validUser(user, pass string) bool {
+	if user == "" {
+		return pass == ""
+	}
+	if len(user) > 255 || len(pass) > 255 || strings.Contains(user, ":") {
+		return false
+	}
+	for _, c := range []byte(user + pass) {
+		if c < 0x20 || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// IsZero says whether e is no endpoint.
+func (e Endpoint) IsZero() bool { return e.port == 0 }
+
+// Addr returns the IP address, and false when the host is a DNS name.
+func (e Endpoint) Addr() (netip.Addr, bool) { return e.addr, e.addr.IsValid() }
+
+// Host returns the IP address without brackets, or the DNS name.
+func (e Endpoint) Host() string {
+	if e.addr.IsValid() {
+		return e.addr.String()
+	}
+	return e.name
+}
+
+// Port returns the port, 1 to 65535.
+func (e Endpoint) Port() uint16 { return e.port }
+
+// HostPort returns "host:port", an IPv6 address in brackets: what is dialled.
+func (e Endpoint) HostPort() string {
+	return net.JoinHostPort(e.Host(), strconv.Itoa(int(e.port)))
+}
+
+// User returns the user name, "" for none.
+func (e Endpoint) User() string { return e.user }
+
+// Password returns the password; it may be empty beside a user.
+func (e Endpoint) Password() string { return e.pass }
+
+// HasUser says whether the proxy asks for a user and a password.
+func (e Endpoint) HasUser() bool { return e.user != "" }
+
+// String returns the canonical text, which ParseEndpoint reads back to an equal
+// value. It holds the password: see Redacted.
+func (e Endpoint) String() string { return e.text(encode(e.pass)) }
+
+// Redacted returns the canonical text with the password hidden, for logs,
+// status and errors.
+func (e Endpoint) Redacted() string { return e.text("***") }
+
+func (e Endpoint) text(pass string) string {
+	switch {
+	case e.IsZero():
+		return ""
+	case e.user == "":
+		return e.HostPort()
+	default:
+		return encode(e.user) + ":" + pass + "@" + e.HostPort()
+	}
+}
+
+// MarshalText gives String.
+func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText is ParseEndpoint; the empty text is the zero value.
+func (e *Endpoint) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		*e = Endpoint{}
+		return nil
+	}
+	*e, err = ParseEndpoint(string(text))
+	return err
+}
+
+// encode percent-encodes all but RFC 3986's unreserved characters, so that each
+// text has one form.
+func encode(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			const hex = "0123456789ABCDEF"
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,35 @@
+package proxyurl
+
+import (
+	"slices"
+	"strings"
+)
+
+// Scheme is a protocol spoken to a proxy; one of the constants below.
+type Scheme string
+
+// The closed list of schemes. A list may claim any of them; what a proxy really
+// speaks is found out by probing.
+const (
+	HTTP    Scheme = "http"    // absolute-form requests and CONNECT, in plain (RFC 9112, RFC 9110 section 9.3.6)
+	HTTPS   Scheme = "https"   // the same inside TLS; in lists often only "answers CONNECT"
+	SOCKS4  Scheme = "socks4"  // SOCKS 4: the client resolves names
+	SOCKS4A Scheme = "socks4a" // SOCKS 4A: the proxy resolves names
+	SOCKS5  Scheme = "socks5"  // RFC 1928, with RFC 1929 for user and password; the proxy resolves names
+)
+
+// Schemes returns the closed list, in its fixed order.
+func Schemes() []Scheme { return []Scheme{HTTP, HTTPS, SOCKS4, SOCKS4A, SOCKS5} }
+
+// ParseScheme reads a scheme's name in any case; "socks5h" is SOCKS5. Errors are
+// *ParseError with ReasonScheme.
+func ParseScheme(text string) (Scheme, error) {
+	s := Scheme(strings.ToLower(text))
+	if s == "socks5h" {
+		s = SOCKS5
+	}
+	if slices.Contains(Schemes(), s) {
+		return s, nil
+	}
+	return "", parseError(ReasonScheme, text)
+}
