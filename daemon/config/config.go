@@ -1,0 +1,194 @@
+// Package config is evenpool's YAML file: its types, defaults and rules, and
+// errors that say where and what to write instead.
+//
+// A file is read by Load, or Parse for bytes at hand. All that is wrong with it
+// is reported at once. What comes back is complete: defaults are filled in, a
+// pool names its sources and judges, and every text has become a type.
+package config
+
+import (
+	"io/fs"
+	"net/url"
+	"time"
+
+	"evenpool/sources/proxyurl"
+)
+
+// Config is the whole file.
+type Config struct {
+	Redis  Redis
+	Socket Socket
+	// StateDir is the directory of what this host keeps for itself: the pools of
+	// the embedded store, and snapshots. Default: /var/lib/evenpool. It is made
+	// if it is missing, and locked by the daemon that uses it.
+	StateDir string
+	// Judges are the web servers that probes ask; in the file's order, at least one.
+	Judges []Judge
+	// Sources are the lists of candidates; in the file's order, at least one.
+	Sources []Source
+	// Pools are what workers allocate from; in the file's order, at least one.
+	Pools []Pool
+}
+
+// Redis says where the pools are kept.
+type Redis struct {
+	// URL is redis://HOST:PORT/DB, rediss://HOST:PORT/DB (TLS) or
+	// unix:///PATH?db=DB. Default: empty, the embedded store in StateDir, which is
+	// for trying out and for one small host.
+	URL string
+	// Username is the ACL user. Default: empty, the server's default user.
+	Username string
+	// PasswordFile is a file whose content, less one newline at its end, is the
+	// password. Default: empty: systemd's credential "redis-password" if there is
+	// one, else no password. Read it with Password.
+	PasswordFile string
+	// PoolSize is the most connections that the daemon opens, from 1 to 1,000.
+	// Default: 8. Raising it helps only where the network is slow, as waiting
+	// allocations share a script; lowering it spares a server with many clients.
+	PoolSize int
+}
+
+// Socket is the Unix socket on which workers ask.
+type Socket struct {
+	// Path is the socket's file, at most 107 bytes long. Default:
+	// /run/evenpool/evenpool.sock, or what Defaults says.
+	Path string
+	// Mode is the file's permission bits. Default: 0660, the daemon's user and
+	// group. Whoever can write to the socket can allocate. Zero is refused, as
+	// nobody could ask.
+	Mode fs.FileMode
+}
+
+// Judge is a web server that a probe asks through the proxy.
+type Judge struct {
+	// Name is unique among the judges: [a-z0-9][a-z0-9_-]{0,31}.
+	Name string
+	// HTTP and HTTPS are where it answers; nil where it does not. HTTP proves
+	// "http", HTTPS proves "tls". At least one is set.
+	HTTP, HTTPS *url.URL
+	// Expect is what a page of known content answers. Default: nil, the judge is
+	// `evenpool judge`, whose answers carry the probe's nonce.
+	Expect *Expect
+	// CAFile is a PEM file of roots that are trusted besides the system's, for
+	// this judge alone: for a certificate that you signed yourself. Default: empty.
+	CAFile string
+	// AllowAddresses are the prefixes that may be dialled for this judge although
+	// they are not public, such as a judge on loopback. Default: none.
+	AllowAddresses proxyurl.Allow
+}
+
+// Expect is the known answer of a page.
+type Expect struct {
+	// Status is the HTTP status, from 200 to 599. Default: 200.
+	Status int
+	// Contains is a text that the body has within its first 64 KiB; from 1 to
+	// 1,024 bytes. There is no default: a status alone proves nothing.
+	Contains string
+}
+
+// Source is one list of candidates.
+type Source struct {
+	// Name is unique among the sources: [a-z0-9][a-z0-9_-]{0,31}.
+	Name string
+	// URL is http://, https:// or file:///PATH.
+	URL string
+	// Scheme is what the list's proxies speak where a line does not say. Default:
+	// empty, such lines are rejected.
+	Scheme proxyurl.Scheme
+	// Schedule is when the list is fetched, besides the daemon's start. Default:
+	// "*/30 * * * *". More often finds new proxies sooner and is harder on
+	// whoever publishes the list.
+	Schedule Schedule
+	// AllowAddresses are the prefixes that may be dialled for this source's
+	// candidates, and for the list itself, although they are not public: your own
+	// proxies, or the lab. Never for a list that others write. Default: none.
+	AllowAddresses proxyurl.Allow
+}
+
+// Pool is a set of eligible proxies with one policy.
+type Pool struct {
+	// Name is unique among the pools: [a-z0-9][a-z0-9_-]{0,31}. It is part of the
+	// pool's keys in Redis: under a new name, a pool starts anew.
+	Name string
+	// Sources are the names of the lists it draws on. Default: all.
+	Sources []string
+	// Judges are the names of the judges that its probes ask. Default: all.
+	Judges      []string
+	Probe       Probe
+	Eligibility Eligibility
+	Guard       Guard
+	Allocation  Allocation
+}
+
+// Probe says when and how a pool's proxies are asked.
+type Probe struct {
+	// Schedule is when a cycle begins, besides the daemon's start; a cycle ends
+	// before the next is due. Default: "*/5 * * * *". More often notices dead
+	// members sooner and costs traffic; less often leaves more of them in the pool.
+	Schedule Schedule
+	// Timeout is the time for one probe, from dialling to the last byte; from
+	// 100ms to 5m and less than the schedule's shortest interval. Default: 8s.
+	// Raising it finds slow proxies and makes cycles longer: most candidates are
+	// dead and use all of it.
+	Timeout time.Duration
+	// ConfirmAfter is how long after a first pass a proxy is asked again within
+	// the same cycle, until it has passed Rise times; from 0 to 10m. Default: 5s.
+	// Zero asks again at once, which proves less: many a proxy answers once.
+	ConfirmAfter time.Duration
+	// Concurrency is the most probes at once, from 1 to 10,000. Default: 512.
+	// Raising it shortens cycles and needs descriptors, memory and bandwidth.
+	Concurrency int
+}
+
+// Eligibility holds a pool's rules.
+type Eligibility struct {
+	// Schemes are those that members may speak, the most wanted first: http,
+	// socks4, socks4a, socks5. Default: [http, socks5]. A proxy that speaks
+	// several is a member by the first of them that passes.
+	Schemes []proxyurl.Scheme
+	// Require is what a proxy must be proven to do: "http" (plain requests pass),
+	// "tls" (tunnels pass, unbroken). Default: [http, tls]. Each needs a judge that
+	// shows it.
+	Require []string
+	// MaxLatency is the most time that any one check of a probe may take.
+	// Default: 0, no limit besides Probe.Timeout. Lowering it makes a pool faster
+	// and smaller.
+	MaxLatency time.Duration
+	// Rise is how many passes in a row admit a proxy, from 1 to 100. Default: 2.
+	// At 1, every proxy that answers once comes in, and half of them fail next.
+	Rise int
+	// Fall is how many failures in a row retire a member, from 1 to 100.
+	// Default: 2. Raising it keeps proxies that fail now and then, and dead ones
+	// for longer.
+	Fall int
+}
+
+// Guard keeps one bad cycle from emptying a pool.
+type Guard struct {
+	// MaxRetired is the share of the members that one cycle may retire; one
+	// member always may. Default: 20%. At 0% it is one for each cycle; at 100%
+	// there is no limit.
+	MaxRetired Percent
+	// PanicAbove is the share of failing members above which the observer is
+	// taken to be at fault and nothing is retired. Default: 50%. At 0% any five
+	// failing members do, at 100% none do.
+	PanicAbove Percent
+	// MaxFreeze is how long PanicAbove may hold a pool; then MaxRetired alone
+	// counts. Default: 15m. Zero never freezes. Raising it keeps a pool through
+	// longer outages of the observer, and dead members for longer.
+	MaxFreeze time.Duration
+}
+
+// Allocation says what a proxy's count is when it comes in.
+type Allocation struct {
+	// Start is the count at the first admission: a whole number up to 2^52, or
+	// "min", "median", "max" of the pool. Default: "min". A lower count is
+	// allocated before all others until it has caught up.
+	Start string
+	// Restore is the count of a proxy that comes back: the same words, or "keep"
+	// (what it had), "floor" (the larger of keep and min), "zero". Default: "floor".
+	Restore string
+	// ForgetAfter is how long a retired count is kept for Restore. Default: 168h.
+	// Zero forgets at once: each comes back by Start.
+	ForgetAfter time.Duration
+}

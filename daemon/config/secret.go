@@ -1,0 +1,94 @@
+package config
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// PasswordCredential is the name of systemd's credential for the Redis
+	// password (LoadCredential=redis-password:/PATH).
+	PasswordCredential = "redis-password"
+
+	maxPasswordBytes = 4096
+	maxRootsBytes    = 1 << 20
+)
+
+// Password reads the Redis password: from PasswordFile if it is set, else from
+// systemd's credential in credentialsDir (what $CREDENTIALS_DIRECTORY says, empty
+// if it says nothing) if it is there, else it is empty. One newline at the
+// file's end is not part of it. Errors name the file, never its content.
+func (r Redis) Password(credentialsDir string) (string, error) {
+	path := r.PasswordFile
+	if path == "" {
+		if credentialsDir == "" {
+			return "", nil
+		}
+		path = filepath.Join(credentialsDir, PasswordCredential)
+	}
+	data, err := readSmall(path, maxPasswordBytes)
+	if r.PasswordFile == "" && errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the Redis password: %w", err)
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	switch {
+	case password == "":
+		return "", fmt.Errorf("read the Redis password: %s is empty", path)
+	case strings.ContainsAny(password, "\r\n"):
+		return "", fmt.Errorf("read the Redis password: %s has more than one line", path)
+	}
+	return password, nil
+}
+
+// RootCAs returns the roots for this judge's certificates: nil, the system's,
+// without a CAFile; else the system's and those of CAFile.
+func (j Judge) RootCAs() (*x509.CertPool, error) {
+	if j.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := readSmall(j.CAFile, maxRootsBytes)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: read ca_file: %w", j.Name, err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a host without roots of its own; those of the file are enough
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("judge %s: ca_file %s has no certificate in PEM form", j.Name, j.CAFile)
+	}
+	return pool, nil
+}
+
+// readSmall reads a regular file of at most limit bytes.
+func readSmall(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	return data, nil
+}
