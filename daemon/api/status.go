@@ -1,0 +1,114 @@
+package api
+
+import "time"
+
+// Status answers GET /v1/status.
+type Status struct {
+	Version  string     `json:"version"`
+	UptimeMS int64      `json:"uptime_ms"`
+	Store    Store      `json:"store"`
+	Pools    List[Pool] `json:"pools"` // in the order of the configuration
+}
+
+// Store says where the pools are kept and whether it can be reached.
+type Store struct {
+	// Kind is "redis" or "embedded".
+	Kind string `json:"kind"`
+	// URL is the server's, its password hidden; empty when embedded.
+	URL       string `json:"url,omitempty"`
+	Reachable bool   `json:"reachable"`
+	// Since is when Reachable last changed.
+	Since time.Time `json:"since,omitzero"`
+	// Version is the server's name and version.
+	Version string `json:"version,omitempty"`
+	// Note is one sentence for the operator: why it is not reachable, or what
+	// the embedded store is not meant for.
+	Note string `json:"note,omitempty"`
+}
+
+// Pool answers GET /v1/pools/{pool}.
+type Pool struct {
+	Name string `json:"name"`
+	// Members, Candidates (known endpoints that are no members) and Due (of both,
+	// those whose time to be probed has come) are as of CountedAt. While the
+	// store is away they are old, or 0 without a CountedAt: never known.
+	Members    int64     `json:"members"`
+	Candidates int64     `json:"candidates"`
+	Due        int64     `json:"due"`
+	CountedAt  time.Time `json:"counted_at,omitzero"`
+	// LastCycle is nil before the first cycle of this daemon has ended.
+	LastCycle   *Cycle       `json:"last_cycle"`
+	NextCycleAt time.Time    `json:"next_cycle_at,omitzero"`
+	Guard       Guard        `json:"guard"`
+	Judges      List[Judge]  `json:"judges"`
+	Sources     List[Source] `json:"sources"`
+}
+
+// Cycle is what one round of probing did.
+type Cycle struct {
+	StartedAt        time.Time `json:"started_at"`
+	DurationMS       int64     `json:"duration_ms"`
+	ProbedMembers    int       `json:"probed_members"`
+	ProbedCandidates int       `json:"probed_candidates"`
+	// Passed, Failed and Inconclusive count verdicts, Admitted and Retired what
+	// became of them, Held those that failed enough to go and were kept by the
+	// guard.
+	Passed       int `json:"passed"`
+	Failed       int `json:"failed"`
+	Inconclusive int `json:"inconclusive"`
+	Admitted     int `json:"admitted"`
+	Retired      int `json:"retired"`
+	Held         int `json:"held"`
+	// VoidSlices counts the slices in which no judge was well, so that nothing
+	// was decided.
+	VoidSlices int `json:"void_slices"`
+	// Outcomes counts results by outcome.
+	Outcomes Counts `json:"outcomes"`
+	// Error is why the cycle ended early, empty when it did not.
+	Error string `json:"error,omitempty"`
+}
+
+// The states of a guard.
+const (
+	GuardNormal = "normal" // members are retired as they fail
+	GuardVoid   = "void"   // no judge was well: nothing is admitted or retired
+	GuardFrozen = "frozen" // too many members fail at once: nothing is retired
+	GuardHeld   = "held"   // the cycle's budget of retirements is spent
+)
+
+// Guard is what keeps a pool from being emptied by a fault of the observer.
+type Guard struct {
+	// State is one of GuardNormal, GuardVoid, GuardFrozen, GuardHeld.
+	State string    `json:"state"`
+	Since time.Time `json:"since,omitzero"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// Judge is what the newest control probe of one judge said of one capability.
+type Judge struct {
+	Name string `json:"name"`
+	// Capability is what the judge shows: "http" or "tls".
+	Capability string    `json:"capability"`
+	Well       bool      `json:"well"`
+	Outcome    string    `json:"outcome,omitempty"`
+	Detail     string    `json:"detail,omitempty"`
+	CheckedAt  time.Time `json:"checked_at,omitzero"`
+}
+
+// Source is what one list gave when it was last fetched.
+type Source struct {
+	Name string `json:"name"`
+	// URL is the list's, its password hidden.
+	URL string `json:"url"`
+	// FetchedAt is when the copy in use was fetched; Stale says that it is the
+	// last good copy, since a newer fetch was not usable for the reason in Error.
+	FetchedAt  time.Time `json:"fetched_at,omitzero"`
+	Stale      bool      `json:"stale"`
+	Candidates int       `json:"candidates"`
+	// Rejects counts lines that are no candidates, by reason; Refused counts
+	// candidates that are not offered to a pool, by reason.
+	Rejects     Counts    `json:"rejects"`
+	Refused     Counts    `json:"refused"`
+	Error       string    `json:"error,omitempty"`
+	NextFetchAt time.Time `json:"next_fetch_at,omitzero"`
+}
