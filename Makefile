@@ -1,0 +1,56 @@
+# evenpool: what one types. `make help` lists it.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SYSCONFDIR ?= /etc
+
+# The race detector needs a C compiler. Where there is none, the tests run without it and say so.
+RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe install clean help
+
+build: ## build bin/evenpool, a static binary
+	@echo "building bin/evenpool $(VERSION) (the first time, Go fetches the modules of go.mod)"
+	@start=$$(date +%s) && \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/evenpool ./cmd/evenpool && \
+	echo "built bin/evenpool in $$(( $$(date +%s) - start )) s"
+
+demo: build ## daemon, judge, test proxies and store in one go, without a network; ARGS=--exit ends by itself
+	@bin/evenpool demo $(ARGS)
+
+test: ## all tests, with the race detector where there is a C compiler; brings a Redis if there is none
+	@echo "testing everything: go test $(RACE) -shuffle=on ./..."
+	@$(if $(RACE),:,echo "WITHOUT the race detector: it needs a C compiler (Debian: apt-get install gcc libc6-dev) and CGO_ENABLED=1")
+	@.ci/with-redis.sh go test $(RACE) -vet=off -shuffle=on ./...
+
+lint: format-check vet staticcheck ## gofmt, go vet and staticcheck
+
+format-check:
+	@echo "gofmt -l ."
+	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "not formatted (gofmt -w FILE):"; echo "$$unformatted"; exit 1; fi
+
+vet:
+	go vet ./...
+
+staticcheck:
+	go tool staticcheck ./...
+
+bench: bench-alloc bench-probe ## all measurements; a line per figure: name, value, unit
+
+bench-alloc: ## allocation through the socket against the classic script run directly
+	@EVENPOOL_TEST_STORE=$${EVENPOOL_TEST_STORE:-server} .ci/with-redis.sh go run ./alloc/bench $(ARGS)
+
+bench-probe: ## candidates per CPU second and memory per probe in flight, against the lab
+	@go run ./probe/bench $(ARGS)
+
+install: ## copy binary, units and example to $(DESTDIR)$(PREFIX); touches no running service
+	@[ -x bin/evenpool ] || $(MAKE) build
+	install -D -m 0755 bin/evenpool $(DESTDIR)$(PREFIX)/bin/evenpool
+
+clean: ## remove bin/
+	rm -rf bin
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
