@@ -13,6 +13,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -96,7 +97,7 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
 	}
-	return json.Marshal([]T(l))
+	return plainJSON([]T(l))
 }
 
 // Counts is a number for each name, written as {} when it is nil.
@@ -107,5 +108,15 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 	if c == nil {
 		return []byte("{}"), nil
 	}
-	return json.Marshal(map[string]int(c))
+	return plainJSON(map[string]int(c))
+}
+
+// plainJSON leaves the escaping of <, > and & to the encoder around it; with
+// json.Marshal every "&" in a list's URL would read \u0026.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

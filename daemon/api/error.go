@@ -103,7 +103,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	var w envelope
 	w.Error.Code, w.Error.Message = e.Code, e.Message
 	w.Error.RetryAfterMS = e.RetryAfter.Milliseconds()
-	return json.Marshal(w)
+	return plainJSON(w)
 }
 
 // UnmarshalJSON reads the envelope; Status is left alone.

@@ -1,0 +1,139 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"evenpool/daemon/api"
+	"evenpool/sources/proxyurl"
+)
+
+// call is a request as the handlers see it.
+type call struct {
+	pool  string // "" when the path names none
+	query query
+	text  bool // the answer is wanted as plain text
+}
+
+// reply is a successful answer: JSON, or text, or nothing (204).
+type reply struct {
+	status int // 0 means 200
+	json   any
+	text   string
+}
+
+// The bounds of what an empty pool gives as its time to ask again: a worker
+// shall neither hammer the daemon nor miss the member that a probe brings
+// out of turn.
+const (
+	minEmptyRetry = time.Second
+	maxEmptyRetry = time.Minute
+)
+
+func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
+	many := c.query.has("n")
+	n := 1
+	if many {
+		var err error
+		if n, err = c.query.whole("n", 1, api.MaxAllocate); err != nil {
+			return reply{}, err
+		}
+	}
+	pool, err := rt.poolOf(c)
+	if err != nil {
+		return reply{}, err
+	}
+	list, err := rt.backend.allocate(ctx, pool, n)
+	if err != nil {
+		return reply{}, err
+	}
+	if c.text {
+		if len(list) == 0 {
+			return reply{status: http.StatusNoContent}, nil
+		}
+		var b strings.Builder
+		for _, a := range list {
+			b.WriteString(a.Member)
+			b.WriteByte('\n')
+		}
+		return reply{text: b.String()}, nil
+	}
+	var retryMS int64
+	if len(list) == 0 {
+		retryMS = min(max(rt.backend.emptyRetry(pool), minEmptyRetry), maxEmptyRetry).Milliseconds()
+	}
+	if many {
+		answer := api.AllocateMany{RetryAfterMS: retryMS}
+		for _, a := range list {
+			answer.Proxies = append(answer.Proxies, api.Allocation{Proxy: a.Member, Count: a.Count})
+		}
+		return reply{json: answer}, nil
+	}
+	if len(list) == 0 {
+		return reply{json: api.AllocateOne{RetryAfterMS: retryMS}}, nil
+	}
+	return reply{json: api.AllocateOne{Proxy: &list[0].Member, Count: list[0].Count}}, nil
+}
+
+// poolOf gives the pool of the path, or the only pool when it names none.
+func (rt *routes) poolOf(c call) (string, error) {
+	if c.pool != "" {
+		return c.pool, nil
+	}
+	names := rt.backend.poolNames()
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	return "", badRequest("there are %d pools, so name one of them: POST /v1/pools/{pool}/allocate with %s",
+		len(names), listNames(names))
+}
+
+func (rt *routes) status(ctx context.Context, _ call) (reply, error) {
+	answer, err := rt.backend.status(ctx)
+	return reply{json: answer}, err
+}
+
+func (rt *routes) pool(ctx context.Context, c call) (reply, error) {
+	answer, err := rt.backend.pool(ctx, c.pool)
+	return reply{json: answer}, err
+}
+
+func (rt *routes) members(ctx context.Context, c call) (reply, error) {
+	list, err := rt.backend.members(ctx, c.pool)
+	return reply{json: api.Members{Members: list}}, err
+}
+
+func (rt *routes) why(ctx context.Context, c call) (reply, error) {
+	if !c.query.has("url") {
+		return reply{}, badRequest("which proxy? add ?url=SCHEME://HOST:PORT or ?url=HOST:PORT, percent-encoded")
+	}
+	endpoint, err := parseProxy(c.query.get("url"))
+	if err != nil {
+		return reply{}, badRequest("url: %v; expected SCHEME://[USER:PASSWORD@]HOST:PORT or the same without SCHEME://", err)
+	}
+	answer, err := rt.backend.why(ctx, c.pool, endpoint)
+	return reply{json: answer}, err
+}
+
+// parseProxy reads a proxy's URL or its endpoint alone.
+func parseProxy(text string) (proxyurl.Endpoint, error) {
+	if strings.Contains(text, "://") {
+		u, err := proxyurl.ParseURL(text)
+		return u.Endpoint, err
+	}
+	return proxyurl.ParseEndpoint(text)
+}
+
+func (rt *routes) probeNow(ctx context.Context, c call) (reply, error) {
+	if err := rt.backend.probeNow(ctx, c.pool); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusAccepted, json: api.ProbeStarted{Pool: c.pool}}, nil
+}
+
+// listNames writes pool names for a message.
+func listNames(names []string) string {
+	return proxyurl.Escape(strings.Join(names, ", "), 300)
+}
