@@ -1,0 +1,80 @@
+package alloc
+
+import (
+	"context"
+	"strconv"
+)
+
+// Allocation is a member that was handed out.
+type Allocation struct {
+	// Member is the proxy's URL, with its password if it has one.
+	Member string
+	// Count is how often it was handed out, this time included. Where others put a count that is
+	// no whole number, the nearest towards zero; beyond 64 bits, the largest.
+	Count int64
+}
+
+// Allocate hands out n members, each time the one with the lowest count, ties decided by the
+// members' bytes, and counts each. It gives them in that order; a member may come more than once.
+//
+// An empty pool gives nil and no error. n is at least 1; more than 500 take several scripts one
+// after the other, others' allocations may come in between, and when a later one fails, those that
+// were made are returned with the error. Other errors: ErrPoolLost, ErrUnavailable,
+// ErrOutcomeUnknown, ErrWrongType. It blocks until the context's deadline at most, 10 s without one.
+func (p *Pool) Allocate(ctx context.Context, n int) ([]Allocation, error) {
+	var out []Allocation
+	for n > 0 {
+		some := min(n, maxPerCall)
+		reply, err := p.run(ctx, p.store.scripts.allocate, []string{p.keys.eligible, p.keys.meta}, some)
+		if err != nil {
+			return out, err
+		}
+		got, err := allocations(reply)
+		if err != nil {
+			return out, err
+		}
+		if len(got) == 0 {
+			return out, nil
+		}
+		out = append(out, got...)
+		n -= some
+	}
+	return out, nil
+}
+
+func allocations(reply any) ([]Allocation, error) {
+	flat, err := texts(reply, 2)
+	if err != nil || len(flat) == 0 {
+		return nil, err
+	}
+	out := make([]Allocation, 0, len(flat)/2)
+	for i := 0; i < len(flat); i += 2 {
+		out = append(out, Allocation{Member: flat[i], Count: parseCount(flat[i+1])})
+	}
+	return out, nil
+}
+
+// parseCount reads a score. An empty text is 0.
+func parseCount(text string) int64 {
+	if count, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return count
+	}
+	score, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return countOf(score)
+}
+
+func countOf(score float64) int64 {
+	const edge = 1 << 63
+	switch {
+	case score != score:
+		return 0
+	case score >= edge:
+		return edge - 1
+	case score <= -edge:
+		return -edge
+	}
+	return int64(score)
+}

@@ -1,0 +1,112 @@
+-- allocate: n times in one call, choose the member with the lowest count and add one to it.
+--
+-- The answer and the set are exactly those of n runs of the classic script
+-- (ZRANGE 0 0, ZINCRBY 1) one after the other, equal counts being decided by the member's bytes.
+--
+-- KEYS[1]  zset  eligible: member URL -> count
+-- KEYS[2]  hash  meta; looked at only when the set is empty
+-- ARGV[1]  how many, a whole number from 1 to 500
+-- Reply:   member, count after, member, count after, ... in the order of allocation, counts as
+--          strings; empty when the pool is empty
+-- Errors:  POOLLOST  the set and meta are both gone: the pool was never made, or it was lost
+--          WRONGTYPE KEYS[1] is no sorted set
+--          BADARG    ARGV[1] is out of range
+-- Twice:   allocates again. A caller that does not know whether it ran must not run it again.
+-- Cost:    O(log(members) + n), one read and one write, whatever n is
+
+local n = tonumber(ARGV[1])
+if not n or n < 1 or n > 500 or n ~= math.floor(n) then
+  return redis.error_reply('BADARG n is not a whole number from 1 to 500')
+end
+
+-- Read: n picks can touch no more than the n lowest members.
+local low = redis.call('ZRANGE', KEYS[1], 0, n - 1, 'WITHSCORES')
+if #low == 0 then
+  if redis.call('EXISTS', KEYS[2]) == 0 then
+    return redis.error_reply('POOLLOST the pool has neither members nor meta')
+  end
+  return {}
+end
+
+-- Counts that others wrote may be infinite, which not every Lua reads.
+local function number(text)
+  if text == 'inf' or text == '+inf' then return math.huge end
+  if text == '-inf' then return -math.huge end
+  return tonumber(text)
+end
+
+-- Lua's own < on strings goes by the server's locale, the sorted set by bytes.
+local function bytes_less(a, b)
+  local shorter = math.min(#a, #b)
+  local at = 1
+  while at <= shorter do
+    local a1, a2, a3, a4 = string.byte(a, at, at + 3)
+    local b1, b2, b3, b4 = string.byte(b, at, at + 3)
+    if a1 ~= b1 then return a1 < b1 end
+    if a2 ~= b2 then return (a2 or -1) < (b2 or -1) end
+    if a3 ~= b3 then return (a3 or -1) < (b3 or -1) end
+    if a4 ~= b4 then return (a4 or -1) < (b4 or -1) end
+    at = at + 4
+  end
+  return #a < #b
+end
+
+-- Two queues, both in order: the members as read, and those that were bumped. Picks come in
+-- ascending order, so a bumped member belongs at the end of the second queue. Only where adding
+-- one rounds (foreign counts: fractions, beyond 2^53, infinite) can it belong further forward.
+local read_member, read_count = {}, {}
+for i = 1, #low, 2 do
+  read_member[#read_member + 1] = low[i]
+  read_count[#read_count + 1] = number(low[i + 1])
+end
+local bumped_member, bumped_count = {}, {}
+local read_at, bumped_at, bumped_end = 1, 1, 0
+local total = #read_member
+
+local changed = {}
+local reply = {}
+for _ = 1, n do
+  local take_read
+  if read_at > total then
+    take_read = false
+  elseif bumped_at > bumped_end then
+    take_read = true
+  else
+    local a, b = read_count[read_at], bumped_count[bumped_at]
+    if a ~= b then
+      take_read = a < b
+    else
+      take_read = bytes_less(read_member[read_at], bumped_member[bumped_at])
+    end
+  end
+  local member, count
+  if take_read then
+    member, count = read_member[read_at], read_count[read_at]
+    read_at = read_at + 1
+  else
+    member, count = bumped_member[bumped_at], bumped_count[bumped_at]
+    bumped_at = bumped_at + 1
+  end
+  count = count + 1
+  local at = bumped_end
+  while at >= bumped_at and (bumped_count[at] > count
+      or (bumped_count[at] == count and bytes_less(member, bumped_member[at]))) do
+    bumped_member[at + 1], bumped_count[at + 1] = bumped_member[at], bumped_count[at]
+    at = at - 1
+  end
+  bumped_member[at + 1], bumped_count[at + 1] = member, count
+  bumped_end = bumped_end + 1
+  local text = string.format('%.17g', count)
+  changed[member] = text
+  reply[#reply + 1] = member
+  reply[#reply + 1] = text
+end
+
+-- Write: in one command. XX, because an allocation never adds a member.
+local write = {}
+for i = 1, read_at - 1 do
+  write[#write + 1] = changed[read_member[i]]
+  write[#write + 1] = read_member[i]
+end
+redis.call('ZADD', KEYS[1], 'XX', unpack(write))
+return reply
