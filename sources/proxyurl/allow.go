@@ -7,8 +7,12 @@ import "net/netip"
 // value opens nothing.
 type Allow []netip.Prefix
 
-// Contains says whether addr lies in one of the prefixes.
+// Contains says whether addr lies in one of the prefixes; one with a zone never
+// does.
 func (a Allow) Contains(addr netip.Addr) bool {
+	if addr.Zone() != "" {
+		return false
+	}
 	addr = addr.Unmap()
 	for _, p := range a {
 		if p.Contains(addr) {
@@ -21,9 +25,8 @@ func (a Allow) Contains(addr netip.Addr) bool {
 // Check returns nil when addr may be dialled: public unicast, or within one of
 // the prefixes. Else it returns a *ForbiddenError.
 func (a Allow) Check(addr netip.Addr) error {
-	addr = addr.Unmap()
 	reason, forbidden := Forbidden(addr)
-	if !forbidden || addr.Zone() == "" && a.Contains(addr) {
+	if !forbidden || a.Contains(addr) {
 		return nil
 	}
 	return &ForbiddenError{Addr: addr, Reason: reason}
@@ -74,11 +77,12 @@ var (
 // "documentation", "multicast", "reserved", "zone" or "invalid". An IPv4 address
 // mapped into IPv6 is judged as the IPv4 address it is.
 func Forbidden(addr netip.Addr) (reason string, forbidden bool) {
+	zone := addr.Zone() // asked before Unmap, which drops it
 	addr = addr.Unmap()
 	switch {
 	case !addr.IsValid():
 		return "invalid", true
-	case addr.Zone() != "":
+	case zone != "":
 		return "zone", true
 	case addr.Is4():
 		return lookup(blocks4, addr)

@@ -2,7 +2,6 @@ package proxyurl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -42,14 +41,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net
 	}
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", Escape(hostport, 120), err)
+		return nil, fmt.Errorf("dial %s: not of the form host:port", Escape(hostport, 120))
 	}
 	addrs, err := d.Lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
+	addrs = addrs[:min(len(addrs), maxAddresses)]
 	var first error
-	for i, addr := range addrs[:min(len(addrs), maxAddresses)] {
+	for i, addr := range addrs {
 		conn, err := d.dialAddr(ctx, net.JoinHostPort(addr.String(), port), len(addrs)-i)
 		if err == nil {
 			return conn, nil
@@ -88,22 +88,23 @@ func (d *Dialer) control(_, address string, _ syscall.RawConn) error {
 // never empty. One forbidden answer refuses the whole name with a
 // *ForbiddenError; else errors are those of the resolver (*net.DNSError).
 func (d *Dialer) Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	var addrs []netip.Addr
+	var answers []netip.Addr
 	if addr, err := netip.ParseAddr(host); err == nil {
-		addrs = []netip.Addr{addr}
+		answers = []netip.Addr{addr}
 	} else {
 		var resolver Resolver = net.DefaultResolver
 		if d.Resolver != nil {
 			resolver = d.Resolver
 		}
-		if addrs, err = resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		if answers, err = resolver.LookupNetIP(ctx, "ip", host); err != nil {
 			return nil, err
 		}
-		if len(addrs) == 0 {
-			return nil, &net.DNSError{Err: errors.New("no addresses").Error(), Name: host, IsNotFound: true}
+		if len(answers) == 0 {
+			return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
 		}
 	}
-	for i, addr := range addrs {
+	addrs := make([]netip.Addr, len(answers)) // the resolver's slice may be shared
+	for i, addr := range answers {
 		if err := d.Allow.Check(addr); err != nil {
 			return nil, err
 		}

@@ -44,6 +44,9 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	hostport := text
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		hostport = text[at+1:]
+		if strings.ContainsAny(text[:at], userDelimiters) {
+			return Endpoint{}, parseError(ReasonUser, text)
+		}
 		rawUser, rawPass, _ := strings.Cut(text[:at], ":")
 		var errUser, errPass error
 		user, errUser = url.PathUnescape(rawUser)
@@ -62,6 +65,10 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	}
 	return NewEndpoint(host, port, user, pass)
 }
+
+// userDelimiters must be percent-encoded in a user and a password: other readers
+// of URLs take "1.1.1.1/@2.2.2.2:80" for the host 1.1.1.1 (RFC 3986 section 3.2).
+const userDelimiters = "/?#\\[] "
 
 // ParsePort reads a port: 1 to 65535 in plain digits without a leading zero.
 // Errors are *ParseError with ReasonPort.
@@ -97,7 +104,7 @@ func parseHost(host string) (netip.Addr, string, error) {
 		return netip.Addr{}, "", parseError(ReasonLeadingZero, host)
 	}
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
-	if !validName(name) {
+	if !isASCII(host) || !validName(name) { // some letters lower-case into ASCII
 		return netip.Addr{}, "", parseError(ReasonHost, host)
 	}
 	return netip.Addr{}, name, nil

@@ -21,13 +21,13 @@ const (
 // ParseError is the error of every parser in this package.
 type ParseError struct {
 	Reason Reason
-	Text   string // what was read, escaped and cut: safe to show
+	Text   string // what was read, escaped, cut, without a password: safe to show
 }
 
-func (e *ParseError) Error() string { return fmt.Sprintf("%s: %q", e.Reason, e.Text) }
+func (e *ParseError) Error() string { return fmt.Sprintf(`%s: "%s"`, e.Reason, e.Text) }
 
 func parseError(reason Reason, text string) error {
-	return &ParseError{Reason: reason, Text: hidePassword(Escape(text, 80))}
+	return &ParseError{Reason: reason, Text: Redact(text, 80)}
 }
 
 // ForbiddenError says that an address may not be dialled.

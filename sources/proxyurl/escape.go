@@ -36,19 +36,48 @@ func Escape(s string, max int) string {
 	return b.String()
 }
 
-// hidePassword takes the password out of a text that may be a URL with one.
+// Redact is Escape for a text that is a proxy's address, or meant to be one: what
+// is or may be a password is replaced by "***" first, before anything is cut off
+// that would tell a password from the rest.
+func Redact(s string, max int) string {
+	scheme, rest, ok := CutScheme(s)
+	if !ok {
+		return Escape(hidePassword(s), max)
+	}
+	if _, err := ParseScheme(scheme); err != nil {
+		return Escape(scheme+"://***", max) // vmess and its like are secrets as a whole
+	}
+	return Escape(scheme+"://"+hidePassword(rest), max)
+}
+
+// hidePassword leaves "user:***@host:port", "host:port:***", or less where it
+// cannot tell the two apart.
 func hidePassword(s string) string {
+	host, port := strings.IndexByte(s, ':'), -1 // where they end
+	if strings.HasPrefix(s, "[") {
+		if end := strings.Index(s, "]:"); end >= 0 {
+			host = end + 1
+		}
+	}
+	if host >= 0 {
+		if i := strings.IndexByte(s[host+1:], ':'); i >= 0 {
+			port = host + 1 + i
+		}
+	}
 	at := strings.LastIndexByte(s, '@')
-	if at < 0 {
-		return s
+	numeric := host > 0 && (s[0] == '[' || strings.Trim(s[:host], "0123456789.") == "")
+	named := host > 0 && strings.Contains(s[:host], ".")
+	switch {
+	case port >= 0 && numeric, port >= 0 && named && at < 0:
+		return s[:port] + ":***"
+	case port >= 0 && named:
+		return "***"
+	case at >= 0 && host >= 0 && host < at:
+		return s[:host] + ":***" + s[at:]
+	case at >= 0:
+		return "***" + s[at:]
+	case port >= 0:
+		return s[:host] + ":***"
 	}
-	start := 0
-	if i := strings.Index(s, "://"); i >= 0 && i < at {
-		start = i + len("://")
-	}
-	colon := strings.IndexByte(s[start:at], ':')
-	if colon < 0 {
-		return s
-	}
-	return s[:start+colon+1] + "***" + s[at:]
+	return s
 }

@@ -24,6 +24,9 @@ func Schemes() []Scheme { return []Scheme{HTTP, HTTPS, SOCKS4, SOCKS4A, SOCKS5} 
 // ParseScheme reads a scheme's name in any case; "socks5h" is SOCKS5. Errors are
 // *ParseError with ReasonScheme.
 func ParseScheme(text string) (Scheme, error) {
+	if !isASCII(text) {
+		return "", parseError(ReasonScheme, text) // some letters lower-case into ASCII
+	}
 	s := Scheme(strings.ToLower(text))
 	if s == "socks5h" {
 		s = SOCKS5
@@ -32,4 +35,26 @@ func ParseScheme(text string) (Scheme, error) {
 		return s, nil
 	}
 	return "", parseError(ReasonScheme, text)
+}
+
+// CutScheme cuts "NAME://REST". ok is false where NAME has not the form of a
+// scheme (RFC 3986 section 3.1: a letter, then letters, digits, "+", "-" and
+// "."); whether it is one of Schemes is for ParseScheme to say.
+func CutScheme(text string) (name, rest string, ok bool) {
+	name, rest, ok = strings.Cut(text, "://")
+	if !ok || name == "" {
+		return "", "", false
+	}
+	for i, c := range []byte(name) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		other := c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
+		if !letter && (i == 0 || !other) {
+			return "", "", false
+		}
+	}
+	return name, rest, true
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
