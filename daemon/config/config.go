@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"time"
 
+	"evenpool/alloc"
+	"evenpool/probe"
 	"evenpool/sources/proxyurl"
 )
 
@@ -149,7 +151,7 @@ type Eligibility struct {
 	// Require is what a proxy must be proven to do: "http" (plain requests pass),
 	// "tls" (tunnels pass, unbroken). Default: [http, tls]. Each needs a judge that
 	// shows it.
-	Require []string
+	Require []probe.Capability
 	// MaxLatency is the most time that any one check of a probe may take.
 	// Default: 0, no limit besides Probe.Timeout. Lowering it makes a pool faster
 	// and smaller.
@@ -182,12 +184,12 @@ type Guard struct {
 // Allocation says what a proxy's count is when it comes in.
 type Allocation struct {
 	// Start is the count at the first admission: a whole number up to 2^52, or
-	// "min", "median", "max" of the pool. Default: "min". A lower count is
-	// allocated before all others until it has caught up.
-	Start string
-	// Restore is the count of a proxy that comes back: the same words, or "keep"
-	// (what it had), "floor" (the larger of keep and min), "zero". Default: "floor".
-	Restore string
+	// "min", "median", "max" of the pool, or "zero". Default: "min". A proxy with
+	// a lower count than all others gets every allocation until it has caught up.
+	Start alloc.Policy
+	// Restore is the count of a proxy that comes back: the same, or "keep" (what
+	// it had), or "floor" (the larger of keep and min). Default: "floor".
+	Restore alloc.Policy
 	// ForgetAfter is how long a retired count is kept for Restore. Default: 168h.
 	// Zero forgets at once: each comes back by Start.
 	ForgetAfter time.Duration

@@ -81,8 +81,13 @@ func parseCron(spec string) (s cron.Schedule, err error) {
 		}
 	}()
 	s, err = cron.ParseStandard(spec)
+	if err != nil && strings.HasPrefix(spec, "@") {
+		return nil, errors.New("expected @hourly, @daily, @weekly, @monthly, @yearly, @every 90s, or 5 fields (minute hour day month weekday)")
+	}
 	if err != nil {
-		return nil, err
+		what, _, _ := strings.Cut(err.Error(), ": strconv.")
+		what = strings.Replace(what, "failed to parse int from", "not a number:", 1)
+		return nil, fmt.Errorf("cron does not take it: %s", what)
 	}
 	if spec, ok := s.(*cron.SpecSchedule); ok {
 		spec.Location = time.UTC

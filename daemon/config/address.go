@@ -1,0 +1,105 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// address is a text that is shown without its secrets.
+func address(check func(string) error) kind[string] {
+	return kind[string]{read: text(check).read, show: func(s string) any { return hideSecrets(s) }}
+}
+
+// sourceURL reads a list's address.
+func sourceURL() kind[string] {
+	return address(func(s string) error {
+		u, err := url.Parse(s)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file":
+			return errors.New("expected http://, https:// or file:///PATH")
+		case u.Scheme == "file" && (u.Host != "" || len(u.Path) < 2 || u.RawQuery != ""):
+			return errors.New("a file's address has three slashes: file:///PATH")
+		case u.Scheme != "file" && !hostAndPort(u):
+			return errors.New("has no sound host and port; write " + u.Scheme + "://HOST/PATH")
+		}
+		return nil
+	})
+}
+
+// judgeURL reads the address at which a judge answers over the given scheme. A
+// user and password in it would be shown to every proxy.
+func judgeURL(want string) kind[*url.URL] {
+	inner := parsed(func(s string) (*url.URL, error) {
+		u, err := url.Parse(s)
+		switch {
+		case err != nil || u.Scheme != want || !hostAndPort(u):
+			return nil, fmt.Errorf("expected %s://HOST/PATH", want)
+		case u.User != nil:
+			return nil, errors.New("has a user, which every proxy would see; leave it out")
+		case u.Fragment != "":
+			return nil, errors.New("has a fragment (#), which is never sent; leave it out")
+		}
+		return u, nil
+	})
+	return kind[*url.URL]{read: inner.read, show: func(u *url.URL) any {
+		if u == nil {
+			return nil
+		}
+		return inner.show(u)
+	}}
+}
+
+// redisURL reads the store's address. What else go-redis would take from a URL,
+// its number of retries for one, is not for a user to set: an allocation would
+// happen twice.
+func redisURL() kind[string] {
+	return address(func(s string) error {
+		if s == "" {
+			return nil
+		}
+		u, err := url.Parse(s)
+		if err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme) {
+			return errors.New("expected redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix:///PATH?db=DB")
+		}
+		query := u.Query()
+		if _, secret := u.User.Password(); secret || query.Has("password") {
+			return errors.New("has a password; put it in a file and name that in redis.password_file")
+		}
+		if u.User != nil || query.Has("username") {
+			return errors.New("has a user; put it in redis.username")
+		}
+		db := strings.Trim(u.Path, "/")
+		if u.Scheme == "unix" {
+			if u.Host != "" || len(u.Path) < 2 {
+				return errors.New("a Unix socket's address has three slashes: unix:///PATH")
+			}
+			db = query.Get("db")
+			query.Del("db")
+		} else if !hostAndPort(u) {
+			return fmt.Errorf("has no sound host and port; write %s://HOST:PORT/DB", u.Scheme)
+		}
+		if _, err := strconv.ParseUint(db, 10, 16); db != "" && err != nil {
+			return errors.New("names no database; its number is a whole number")
+		}
+		if len(query) > 0 || u.Fragment != "" {
+			return errors.New("has parameters that are not known; leave out what follows the ? or #")
+		}
+		return nil
+	})
+}
+
+// hostAndPort reports whether u has a host and, if it has a port, a sound one.
+func hostAndPort(u *url.URL) bool {
+	if u.Opaque != "" || u.Hostname() == "" {
+		return false
+	}
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
+}

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"evenpool/probe"
+)
+
+// check adds the problems that span several keys. A rule whose ground is wrong
+// already is left out, so that one mistake is one line.
+func (r *reader) check(c *Config) {
+	judges := r.unique("judges", len(c.Judges), func(i int) string { return c.Judges[i].Name })
+	sources := r.unique("sources", len(c.Sources), func(i int) string { return c.Sources[i].Name })
+	r.unique("pools", len(c.Pools), func(i int) string { return c.Pools[i].Name })
+
+	for i, j := range c.Judges {
+		path := fmt.Sprintf("judges[%d]", i)
+		r.wideOpen(path, len(j.AllowAddresses), func(k int) int { return j.AllowAddresses[k].Bits() })
+		if j.CAFile != "" && j.HTTPS == nil && r.clean(path) {
+			r.fail(path+".ca_file", "has no use without https; remove it or add https")
+		}
+	}
+	for i, o := range c.Sources {
+		r.wideOpen(fmt.Sprintf("sources[%d]", i), len(o.AllowAddresses), func(k int) int { return o.AllowAddresses[k].Bits() })
+	}
+	if c.Redis.URL == "" && r.clean("redis") {
+		for key, v := range map[string]string{"username": c.Redis.Username, "password_file": c.Redis.PasswordFile} {
+			if v != "" {
+				r.warn("redis."+key, "has no use without redis.url: the embedded store has no users")
+			}
+		}
+	}
+	for i := range c.Pools {
+		path := fmt.Sprintf("pools[%d]", i)
+		r.known(path+".sources", c.Pools[i].Sources, sources, "sources")
+		r.known(path+".judges", c.Pools[i].Judges, judges, "judges")
+		r.checkPool(path, c, &c.Pools[i])
+	}
+}
+
+// unique refuses a name that is there twice, and returns all names.
+func (r *reader) unique(list string, n int, name func(int) string) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = name(i)
+		if first := slices.Index(names[:i], names[i]); first >= 0 && names[i] != "" {
+			r.fail(fmt.Sprintf("%s[%d].name", list, i), "is the name of %s[%d] already; choose another", list, first)
+		}
+	}
+	return names
+}
+
+// known refuses a pool's reference to what is not there, and an empty list.
+func (r *reader) known(path string, refs, names []string, list string) {
+	if refs == nil || !r.clean(path) || !r.clean(list) {
+		return
+	}
+	if len(refs) == 0 {
+		r.fail(path, "is empty; leave the key out for all %s, or name at least one", list)
+	}
+	for i, ref := range refs {
+		if slices.Contains(names, ref) {
+			continue
+		}
+		if near := nearest(ref, names); near != "" {
+			r.fail(fmt.Sprintf("%s[%d]", path, i), "is not one of the %s; did you mean %s?", list, near)
+		} else {
+			r.fail(fmt.Sprintf("%s[%d]", path, i), "is not one of the %s: %s", list, strings.Join(names, ", "))
+		}
+	}
+}
+
+func (r *reader) wideOpen(path string, n int, bits func(int) int) {
+	for i := range n {
+		if bits(i) == 0 {
+			r.warn(fmt.Sprintf("%s.allow_addresses[%d]", path, i), "opens every address, private ones included; write the prefixes that are meant")
+		}
+	}
+}
+
+func (r *reader) checkPool(path string, c *Config, p *Pool) {
+	if interval := p.Probe.Schedule.Interval(); r.clean(path+".probe") && p.Probe.Timeout >= interval {
+		r.fail(path+".probe.timeout", "is not shorter than the schedule's interval of %s; shorten it or probe less often", short(interval))
+	}
+	if e := &p.Eligibility; r.clean(path + ".eligibility") {
+		for _, key := range []struct {
+			name  string
+			empty bool
+		}{{"schemes", len(e.Schemes) == 0}, {"require", len(e.Require) == 0}} {
+			if key.empty {
+				r.fail(path+".eligibility."+key.name, "is empty; leave the key out for the default, or name at least one")
+			}
+		}
+		if e.MaxLatency >= p.Probe.Timeout && r.clean(path+".probe") && r.clean(path+".eligibility") {
+			r.warn(path+".eligibility.max_latency", "never applies: no probe takes longer than the timeout of %s", short(p.Probe.Timeout))
+		}
+		r.provable(path, c, p)
+	}
+	if p.Allocation.Start == "zero" {
+		r.warn(path+".allocation.start", "a new proxy takes every allocation until it has caught up; min avoids that")
+	}
+	if p.Allocation.Restore == "zero" {
+		r.warn(path+".allocation.restore", "a proxy that comes back takes every allocation until it has caught up; floor avoids that")
+	}
+}
+
+// provable refuses what none of a pool's judges can show: plain requests are
+// seen over http only, tunnels over https only.
+func (r *reader) provable(path string, c *Config, p *Pool) {
+	if !r.clean("judges") || !r.clean(path+".judges") {
+		return
+	}
+	for i, capability := range p.Eligibility.Require {
+		shown := slices.ContainsFunc(c.Judges, func(j Judge) bool {
+			return (p.Judges == nil || slices.Contains(p.Judges, j.Name)) && probe.Judge{HTTP: j.HTTP, HTTPS: j.HTTPS}.Shows(capability)
+		})
+		if !shown {
+			at := fmt.Sprintf("%s.eligibility.require[%d]", path, i)
+			if _, written := r.marks[at]; !written {
+				at = path + ".eligibility.require"
+			}
+			key := map[probe.Capability]string{probe.HTTP: "http", probe.TLS: "https"}[capability]
+			r.fail(at, "none of the pool's judges shows %s; give one of them %s, or write require without %s", capability, key, capability)
+		}
+	}
+}
+
+// complete fills in what a pool has when the file leaves it out, and warns of
+// what no pool uses.
+func (r *reader) complete(c *Config) {
+	var judges, sources []string
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		if p.Judges == nil {
+			for _, j := range c.Judges {
+				p.Judges = append(p.Judges, j.Name)
+			}
+		}
+		if p.Sources == nil {
+			for _, o := range c.Sources {
+				p.Sources = append(p.Sources, o.Name)
+			}
+		}
+		judges, sources = append(judges, p.Judges...), append(sources, p.Sources...)
+	}
+	if len(r.problems) > 0 {
+		return
+	}
+	for i, j := range c.Judges {
+		if !slices.Contains(judges, j.Name) {
+			r.warn(fmt.Sprintf("judges[%d].name", i), "no pool asks this judge")
+		}
+	}
+	for i, o := range c.Sources {
+		if !slices.Contains(sources, o.Name) {
+			r.warn(fmt.Sprintf("sources[%d].name", i), "no pool draws on this source")
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+
+	"evenpool/sources/proxyurl"
+)
+
+// minimal is the least that is a configuration.
+const minimal = `judges:
+  - name: mine
+    http: http://judge.example.org/
+    https: https://judge.example.org/
+sources:
+  - name: mylist
+    url: https://example.org/http.txt
+pools:
+  - name: web
+`
+
+// Defaults are values, and this is all of them.
+func TestDefaults(t *testing.T) {
+	const want = `redis:
+  url: ""
+  username: ""
+  password_file: ""
+  pool_size: 8
+socket:
+  path: /run/evenpool/evenpool.sock
+  mode: "0660"
+state_dir: /var/lib/evenpool
+judges:
+  - name: mine
+    http: http://judge.example.org/
+    https: https://judge.example.org/
+    ca_file: ""
+    allow_addresses: []
+sources:
+  - name: mylist
+    url: https://example.org/http.txt
+    scheme: ""
+    schedule: "*/30 * * * *"
+    allow_addresses: []
+pools:
+  - name: web
+    sources:
+      - mylist
+    judges:
+      - mine
+    probe:
+      schedule: "*/5 * * * *"
+      timeout: 8s
+      confirm_after: 5s
+      concurrency: 512
+    eligibility:
+      schemes:
+        - http
+        - socks5
+      require:
+        - http
+        - tls
+      max_latency: 0s
+      rise: 2
+      fall: 2
+    guard:
+      max_retired: 20%
+      panic_above: 50%
+      max_freeze: 15m
+    allocation:
+      start: min
+      restore: floor
+      forget_after: 168h
+`
+	c, warnings, err := Parse("f", []byte(minimal), Defaults{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	got, err := yaml.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	c, _, err = Parse("f", []byte(minimal), Defaults{SocketPath: "/tmp/e.sock", StateDir: "/tmp/state"})
+	if err != nil || c.Socket.Path != "/tmp/e.sock" || c.StateDir != "/tmp/state" {
+		t.Errorf("defaults of the caller are not taken: %v, %+v", err, c)
+	}
+}
+
+// everything has a value other than its default for every key.
+const everything = `redis:
+  url: rediss://redis.example.org:6380/3
+  username: evenpool
+  password_file: /etc/evenpool/redis-password
+  pool_size: 16
+socket:
+  path: /run/ep.sock
+  mode: 0600
+state_dir: /srv/evenpool
+judges:
+  - name: mine
+    http: http://127.0.0.1:8081/
+    https: https://127.0.0.1:8443/
+    ca_file: /etc/evenpool/judge.pem
+    allow_addresses: [127.0.0.1, "::1"]
+  - name: page
+    https: https://example.org/robots.txt
+    expect: {status: 404, contains: "User-agent: *"}
+sources:
+  - name: mylist
+    url: file:///etc/evenpool/own.txt
+    scheme: SOCKS5h
+    schedule: "@every 90s"
+    allow_addresses: [10.0.0.0/8]
+  - name: other
+    url: https://example.org/@all/http.txt?page=2
+pools:
+  - name: web
+    sources: [mylist]
+    judges: [page, mine]
+    probe: {schedule: "0  6 * * mon", timeout: 2m30s, confirm_after: 0, concurrency: 1}
+    eligibility: {schemes: [socks4a, socks4], require: [tls], max_latency: 1500ms, rise: 1, fall: 3}
+    guard: {max_retired: 0%, panic_above: 100%, max_freeze: 1h30m}
+    allocation: {start: 100, restore: keep, forget_after: 1h}
+  - name: mail_2-x
+    sources: [other]
+`
+
+// What policy show prints is the same configuration.
+func TestShowIsTheSameConfiguration(t *testing.T) {
+	for _, file := range []string{minimal, everything} {
+		c, warnings, err := Parse("f", []byte(file), Defaults{})
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(err, warnings)
+		}
+		for name, marshal := range map[string]func(any) ([]byte, error){"yaml": yaml.Marshal, "json": json.Marshal} {
+			shown, err := marshal(c)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			again, _, err := Parse("shown", shown, Defaults{})
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, shown)
+			}
+			for i, j := range again.Judges {
+				again.Judges[i].AllowAddresses = append(proxyurl.Allow(nil), j.AllowAddresses...) // nil for an empty one
+			}
+			for i, o := range again.Sources {
+				again.Sources[i].AllowAddresses = append(proxyurl.Allow(nil), o.AllowAddresses...)
+			}
+			if !reflect.DeepEqual(c, again) {
+				t.Errorf("%s is another configuration:\n%s", name, shown)
+			}
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	const file = `redis:
+  username: me
+  password_file: /etc/evenpool/redis-password
+judges:
+  - name: mine
+    http: http://judge.example.org/
+    https: https://judge.example.org/
+    allow_addresses: [0.0.0.0/0]
+  - name: spare
+    http: http://spare.example.org/
+sources:
+  - name: mylist
+    url: https://example.org/http.txt
+    allow_addresses: [127.0.0.1, "::/0"]
+  - name: unused
+    url: https://example.org/http.txt
+pools:
+  - name: web
+    sources: [mylist]
+    judges: [mine]
+    eligibility: {max_latency: 8s}
+    allocation: {start: zero, restore: zero}
+`
+	want := []string{
+		`f:2:13: redis.username: "me": has no use without redis.url: the embedded store has no users`,
+		`f:3:18: redis.password_file: "/etc/evenpool/redis-password": has no use without redis.url: the embedded store has no users`,
+		`f:8:23: judges[0].allow_addresses[0]: "0.0.0.0/0": opens every address, private ones included; write the prefixes that are meant`,
+		`f:9:11: judges[1].name: "spare": no pool asks this judge`,
+		`f:14:34: sources[0].allow_addresses[1]: "::/0": opens every address, private ones included; write the prefixes that are meant`,
+		`f:15:11: sources[1].name: "unused": no pool draws on this source`,
+		`f:21:32: pools[0].eligibility.max_latency: "8s": never applies: no probe takes longer than the timeout of 8s`,
+		`f:22:25: pools[0].allocation.start: "zero": a new proxy takes every allocation until it has caught up; min avoids that`,
+		`f:22:40: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that`,
+	}
+	_, warnings, err := Parse("f", []byte(file), Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.String())
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFormsThatAreAccepted(t *testing.T) {
+	for name, file := range map[string]string{
+		"byte order mark":               "\ufeff" + minimal,
+		"Windows line ends":             strings.ReplaceAll(minimal, "\n", "\r\n"),
+		"a start and an end":            "---\n" + minimal + "...\n",
+		"sections with only comments":   "redis:\n  # url: redis://127.0.0.1\nsocket:\n" + minimal,
+		"mode with 0o":                  "socket: {mode: 0o660}\n" + minimal,
+		"policy in quotes":              minimal + "    allocation: {start: \"7\"}\n",
+		"schedule as a folded text":     minimal + "    probe:\n      schedule: >-\n        */5 *\n        * * *\n",
+		"a list in block style":         minimal + "    sources:\n    - mylist\n",
+		"a Redis on a Unix socket":      "redis: {url: \"unix:///run/redis.sock?db=2\"}\n" + minimal,
+		"a Redis by its name alone":     "redis: {url: \"redis://localhost\"}\n" + minimal,
+		"a Redis by its IPv6 address":   "redis: {url: \"redis://[::1]:6379/0\"}\n" + minimal,
+		"a password file, but no Redis": "redis: {url: \"redis://localhost\", password_file: \"\"}\n" + minimal,
+	} {
+		if _, warnings, err := Parse("f", []byte(file), Defaults{}); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %v", name, err, warnings)
+		}
+	}
+}
+
+func TestLoadWithoutAFile(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir + "/missing.yaml": ": no such file or directory",
+		dir:                   ": is not a regular file",
+		"/dev/zero":           ": is not a regular file",
+	} {
+		_, _, err := Load(path, Defaults{})
+		if err == nil || err.Error() != path+want {
+			t.Errorf("got %v, want %s", err, path+want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	f.Add([]byte(everything))
+	f.Add([]byte("a: {b: [c, &d *d, !!str e]}\n? x\n: |\n  y\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, warnings, err := Parse("f", data, Defaults{})
+		said := ""
+		for _, w := range warnings {
+			said += w.String()
+		}
+		if err != nil {
+			said += strings.ReplaceAll(err.Error(), "\n", "")
+		}
+		if i := strings.IndexFunc(said, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }); i >= 0 {
+			t.Errorf("what is said has %q in it: %q", said[i:], said)
+		}
+		if (c == nil) != (err != nil) {
+			t.Errorf("configuration %v and error %v", c, err)
+		}
+		if c == nil {
+			return
+		}
+		if _, err := yaml.Marshal(c); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"time"
+
+	"evenpool/probe"
+	"evenpool/sources/proxyurl"
+)
+
+// Defaults are those that depend on how the daemon was started, and so come from
+// cmd. A field left empty has the default that its twin in Config states.
+type Defaults struct {
+	SocketPath string // for Socket.Path
+	StateDir   string // for Config.StateDir
+}
+
+func (d Defaults) config() *Config {
+	return &Config{
+		Redis:    Redis{PoolSize: 8},
+		Socket:   Socket{Path: cmp.Or(d.SocketPath, "/run/evenpool/evenpool.sock"), Mode: 0o660},
+		StateDir: cmp.Or(d.StateDir, "/var/lib/evenpool"),
+	}
+}
+
+func defaultJudge() Judge { return Judge{} }
+
+func defaultExpect() *Expect { return &Expect{Status: 200} }
+
+func defaultSource() Source { return Source{Schedule: mustSchedule("*/30 * * * *")} }
+
+func defaultPool() Pool {
+	return Pool{
+		Probe: Probe{
+			Schedule:     mustSchedule("*/5 * * * *"),
+			Timeout:      8 * time.Second,
+			ConfirmAfter: 5 * time.Second,
+			Concurrency:  512,
+		},
+		Eligibility: Eligibility{
+			Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5},
+			Require: []probe.Capability{probe.HTTP, probe.TLS},
+			Rise:    2,
+			Fall:    2,
+		},
+		Guard: Guard{
+			MaxRetired: 20,
+			PanicAbove: 50,
+			MaxFreeze:  15 * time.Minute,
+		},
+		Allocation: Allocation{
+			Start:       "min",
+			Restore:     "floor",
+			ForgetAfter: 7 * 24 * time.Hour,
+		},
+	}
+}
+
+func mustSchedule(spec string) Schedule {
+	s, err := ParseSchedule(spec)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPassword(t *testing.T) {
+	credentials := filepath.Dir(write(t, PasswordCredential, "from systemd"))
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, file, credentials, want, err string
+	}{
+		{name: "none"},
+		{name: "a file", file: write(t, "p", "pass word"), want: "pass word"},
+		{name: "one newline goes", file: write(t, "p", "pass\n"), want: "pass"},
+		{name: "and that of Windows", file: write(t, "p", "pass\r\n"), want: "pass"},
+		{name: "two are a mistake", file: write(t, "p", "pass\n\n"), err: "has more than one line"},
+		{name: "the file goes before the credential", file: write(t, "p", "pass"), credentials: credentials, want: "pass"},
+		{name: "the credential", credentials: credentials, want: "from systemd"},
+		{name: "other credentials", credentials: t.TempDir()},
+		{name: "a missing file", file: "/nonexistent/p", err: "no such file"},
+		{name: "an empty file", file: write(t, "p", "\n"), err: "is empty"},
+		{name: "a huge file", file: write(t, "p", strings.Repeat("x", maxPasswordBytes+1)), err: "is larger than 4096 bytes"},
+		{name: "a pipe does not block", file: fifo, err: "is not a regular file"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := Redis{PasswordFile: tc.file}.Password(tc.credentials)
+			if got != tc.want || (err != nil) != (tc.err != "") {
+				t.Fatalf("got %q, %v", got, err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), tc.file)) {
+				t.Errorf("got %v, want %s and the file's name", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestRootCAs(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	cert := server.Certificate()
+	file := write(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})))
+
+	if roots, err := (Judge{}).RootCAs(); roots != nil || err != nil {
+		t.Errorf("without a file: %v, %v", roots, err)
+	}
+	roots, err := Judge{Name: "mine", CAFile: file}.RootCAs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: "example.com"}); err != nil {
+		t.Error(err)
+	}
+	_, err = Judge{Name: "mine", CAFile: write(t, "ca.pem", "no PEM")}.RootCAs()
+	if err == nil || !strings.HasSuffix(err.Error(), "ca.pem has no certificate in PEM form") {
+		t.Errorf("a file without certificates: %v", err)
+	}
+	_, err = Judge{Name: "mine", CAFile: "/nonexistent"}.RootCAs()
+	if err == nil || !strings.HasPrefix(err.Error(), "judge mine: read ca_file: ") {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// No secret of the file is in what is shown or said about it.
+func TestR13_SecretsAreHidden(t *testing.T) {
+	const secret = "hunter2"
+	for _, url := range []string{
+		"https://me:hunter2@example.org/http.txt",
+		"https://hunter2@example.org/http.txt",
+		"https://example.org/http.txt?token=hunter2&page=2",
+		"https://example.org/http.txt?a=1&API_Key=hunter2",
+		"https://me:hunter2@example.org:99999/",
+		"https://me:hun/hunter2@example.org/",
+		"me:hunter2@example.org",
+		"redis://:hunter2@example.org",
+	} {
+		file := strings.Replace(minimal, "https://example.org/http.txt", url, 1)
+		c, _, err := Parse("f", []byte(file), Defaults{})
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			shown, err := yaml.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = string(shown)
+		}
+		if strings.Contains(said, secret) || !strings.Contains(said, "***") || !strings.Contains(said, "example.org") {
+			t.Errorf("%s:\n%s", url, said)
+		}
+	}
+}
