@@ -21,7 +21,7 @@ demo: build ## daemon, judge, test proxies and store in one go, without a networ
 	@bin/evenpool demo $(ARGS)
 
 test: ## all tests, with the race detector where there is a C compiler; brings a Redis if there is none
-	@echo "testing everything: go test $(RACE) -shuffle=on ./..."
+	@echo "testing everything: go test $(strip $(RACE) -shuffle=on) ./..."
 	@$(if $(RACE),:,echo "WITHOUT the race detector: it needs a C compiler (Debian: apt-get install gcc libc6-dev) and CGO_ENABLED=1")
 	@.ci/with-redis.sh go test $(RACE) -vet=off -shuffle=on ./...
 
