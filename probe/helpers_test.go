@@ -44,14 +44,17 @@ func ownJudge(t testing.TB) Judge {
 	return Judge{Name: "mine", HTTP: mustURL(t, "http://judge.example.org/"), HTTPS: mustURL(t, "https://judge.example.org/")}
 }
 
-// pipeProber's connections lead to serve, which owns its end.
+// pipeProber's connections lead to serve, which owns its end; or, if that is nil,
+// to nobody.
 func pipeProber(serve func(net.Conn)) *Prober {
 	return New(Options{Timeout: testTimeout, Dial: func(context.Context, proxyurl.Allow, string) (net.Conn, error) {
 		client, server := net.Pipe()
-		go func() {
-			defer server.Close()
-			serve(server)
-		}()
+		if serve != nil {
+			go func() {
+				defer server.Close()
+				serve(server)
+			}()
+		}
 		return client, nil
 	}})
 }

@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -149,10 +151,15 @@ func (q question) answered(r response) (netip.Addr, error) {
 		return netip.Addr{}, faultf(WrongStatus, "status %d in place of 200", r.status)
 	}
 	var a judge.Answer
-	err := json.Unmarshal(r.body, &a)
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
+	err := decoder.Decode(&a)
+	if _, more := decoder.Token(); err == nil && more != io.EOF {
+		err = errors.New("something behind its end")
+	}
 	switch {
-	case err != nil && bytes.Contains(r.body, []byte(`"evenpool_judge"`)) && bytes.Contains(r.body, []byte(q.nonce)):
-		// A captive page may repeat the URL and so the nonce, but not the judge's form.
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && bytes.Contains(r.body, []byte(`"evenpool_judge"`)) && bytes.Contains(r.body, []byte(q.nonce)):
+		// A captive page may repeat the URL and so the nonce, but not the judge's
+		// form; and what is merely cut short was not tampered with.
 		return netip.Addr{}, faultf(Tampered, "the judge's answer with something added or changed: %v", err)
 	case err != nil || a.Version != judge.Version:
 		return netip.Addr{}, faultf(WrongContent, "not the judge's answer but %q", start(r.body))

@@ -1,0 +1,274 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"evenpool/probe/judge"
+	"evenpool/sources/proxyurl"
+)
+
+// forward is the smallest http proxy: it brings absolute-form requests to any
+// host to the judge's handler.
+func forward(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.IsAbs() {
+			http.Error(w, "not a proxy request", http.StatusBadRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func serverProxy(t *testing.T, h http.Handler) proxyurl.URL {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return mustProxy(t, s.URL)
+}
+
+// TestP5_AResultBelongsToItsProxy asks 500 proxies at once; every second one
+// answers with the answer that was meant for the one before it.
+func TestP5_AResultBelongsToItsProxy(t *testing.T) {
+	const n = 500
+	var (
+		mu      sync.Mutex
+		earlier []byte
+		own     judge.Handler
+	)
+	honest := serverProxy(t, forward(&own))
+	replay := serverProxy(t, forward(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := httptest.NewRecorder()
+		own.ServeHTTP(rec, r)
+		mu.Lock()
+		body := earlier
+		earlier = rec.Body.Bytes()
+		mu.Unlock()
+		if body == nil {
+			body = []byte(`{"evenpool_judge":1,"nonce":"00000000000000000000000000000000"}`)
+		}
+		_, _ = w.Write(body)
+	})))
+	p := New(Options{})
+	j := ownJudge(t)
+	var wg sync.WaitGroup
+	results := make([]Result, n)
+	for i := range n {
+		wg.Go(func() {
+			proxy := honest
+			if i%2 == 1 {
+				proxy = replay
+			}
+			results[i] = p.Probe(t.Context(), proxy, loopback(), []Ask{{j, HTTP}})
+		})
+	}
+	wg.Wait()
+	for i, r := range results {
+		want, proxy := OK, honest
+		if i%2 == 1 {
+			want, proxy = NonceMissing, replay
+		}
+		if r.Outcome != want || r.Proxy != proxy {
+			t.Fatalf("proxy %d (%s): %s (%s), want %s", i, r.Proxy, r.Outcome, r.Last().Detail, want)
+		}
+	}
+}
+
+// TestP6_NeverAroundTheProxy: through a closed port a probe fails, whatever the
+// environment says of proxies, and the judge, which can be reached directly, is
+// not asked.
+func TestP6_NeverAroundTheProxy(t *testing.T) {
+	t.Setenv("NO_PROXY", "*")
+	var h judge.Handler
+	plain := httptest.NewServer(&h)
+	defer plain.Close()
+	secure := httptest.NewTLSServer(&h)
+	defer secure.Close()
+	j := Judge{Name: "mine", HTTP: mustURL(t, plain.URL), HTTPS: mustURL(t, secure.URL), Allow: loopback()}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	l.Close()
+	p := New(Options{})
+	for _, scheme := range append(Schemes(), proxyurl.HTTPS) {
+		for _, c := range Capabilities() {
+			r := p.Probe(t.Context(), mustProxy(t, string(scheme)+"://"+closed), loopback(), []Ask{{j, c}})
+			want := Refused
+			if scheme == proxyurl.HTTPS {
+				want = Unknown // not spoken, and not replaced by anything else
+			}
+			if r.Outcome != want {
+				t.Errorf("%s, %s: %s (%s), want %s", scheme, c, r.Outcome, r.Last().Detail, want)
+			}
+		}
+	}
+	if h.Hits() != 0 {
+		t.Errorf("the judge was asked %d times without a proxy", h.Hits())
+	}
+	if check := p.Control(t.Context(), j, HTTP); check.Outcome != OK || check.SeenAddress != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("control: %+v", check)
+	}
+	if h.Hits() != 1 {
+		t.Errorf("the control's hit was not counted: %d", h.Hits())
+	}
+}
+
+// TestP7_DetailIsEscaped: a proxy's words are shown, but not obeyed.
+func TestP7_DetailIsEscaped(t *testing.T) {
+	evil := "\x1b]0;x\x07\x9b2J\u202e\r\nok " + strings.Repeat("\x00", 300)
+	for name, serve := range map[string]func(net.Conn){
+		"garbage": saying(evil),
+		"page":    saying("HTTP/1.1 200 OK\r\n\r\n" + evil),
+		"header":  saying("HTTP/1.1 200 OK\r\n" + evil + "\r\n\r\n"),
+		"length":  saying("HTTP/1.1 200 OK\r\nContent-Length: \u202e1\r\n\r\n"),
+	} {
+		r := pipeProber(serve).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+		got := r.Last().Detail
+		unsafe := strings.ContainsFunc(got, func(c rune) bool { return !unicode.IsPrint(c) })
+		if got == "" || unsafe || len(got) > maxDetail+len("...") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// The error of a dialler is a text from outside too.
+	p := New(Options{Dial: failing(errors.New("a\x1b[31mb"))})
+	r := p.Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+	if got := r.Last().Detail; got != `a\x1b[31mb` {
+		t.Errorf("dialler: %q", got)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	own := []Ask{{ownJudge(t), HTTP}}
+	page := []Ask{{pageJudge(t), HTTP}}
+	changed := func(change func(string) string) func(net.Conn) {
+		return func(conn net.Conn) {
+			req, err := http.ReadRequest(bufio.NewReader(conn))
+			if err != nil {
+				return
+			}
+			rec := httptest.NewRecorder()
+			(&judge.Handler{}).ServeHTTP(rec, req)
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n%s", change(rec.Body.String()))
+		}
+	}
+	captive := func(conn net.Conn) {
+		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n<html>blocked: %s", req.RequestURI)
+		}
+	}
+	tests := []struct {
+		name   string
+		serve  func(net.Conn)
+		asks   []Ask
+		want   Outcome
+		detail string
+	}{
+		{"own judge", answerAsJudge, own, OK, ""},
+		{"script injected", changed(func(s string) string { return s + "<script>" }), own, Tampered, "something behind its end"},
+		{"script before", changed(func(s string) string { return "<script>" + s }), own, Tampered, "invalid character '<'"},
+		{"answer cut short", changed(func(s string) string { return s[:len(s)-1] }), own, WrongContent, "not the judge's answer"},
+		{"other nonce", saying("HTTP/1.1 200 OK\r\n\r\n" + `{"evenpool_judge":1,"nonce":"00"}`), own, NonceMissing, "an answer to another question"},
+		{"captive page", saying("HTTP/1.1 200 OK\r\n\r\n<html>log in"), own, WrongContent, `not the judge's answer but "<html>log in"`},
+		{"captive page with the URL in it", captive, own, WrongContent, "not the judge's answer"},
+		{"other JSON", saying("HTTP/1.1 200 OK\r\n\r\n{}"), own, WrongContent, "not the judge's answer"},
+		{"redirect", saying("HTTP/1.1 302 x\r\nLocation: http://169.254.169.254/\r\n\r\n"), own, WrongStatus, "status 302 in place of 200"},
+		{"407", saying("HTTP/1.1 407 x\r\n\r\n"), own, AuthRequired, "status 407"},
+		{"page", saying(goodResponse), page, OK, ""},
+		{"page of other content", saying("HTTP/1.1 200 OK\r\n\r\nbye"), page, WrongContent, `the expected text is not in "bye"`},
+		{"page of other status", saying("HTTP/1.1 404 x\r\n\r\nhello"), page, WrongStatus, "status 404 in place of 200"},
+		{"nothing asked", answerAsJudge, nil, Unknown, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := pipeProber(test.serve).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, test.asks)
+			if r.Outcome != test.want || !strings.Contains(r.Last().Detail, test.detail) {
+				t.Errorf("got %s (%s), want %s (%s)", r.Outcome, r.Last().Detail, test.want, test.detail)
+			}
+		})
+	}
+}
+
+// TestCompressionIsNotUndone: what claims to be compressed is taken as it is.
+func TestCompressionIsNotUndone(t *testing.T) {
+	bomb := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"
+	r := pipeProber(saying(bomb)).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{pageJudge(t), HTTP}})
+	wantCheck(t, r.Last(), WrongContent, StageAnswer, `the expected text is not in "\\x1f\\x8b\\b\\x00"`)
+}
+
+// TestRound: by which results a round ends before its last scheme.
+func TestRound(t *testing.T) {
+	e := mustProxy(t, "http://198.51.100.1:80").Endpoint
+	asks := []Ask{{pageJudge(t), HTTP}}
+	garbage := func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 4096))
+		_, _ = io.WriteString(conn, "\xff")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name string
+		ctx  context.Context
+		p    *Prober
+		want []Outcome
+	}{
+		{"ok", t.Context(), pipeProber(saying(goodResponse)), []Outcome{OK}},
+		{"garbage", t.Context(), pipeProber(garbage), []Outcome{Garbage, Garbage, Garbage}},
+		{"refused", t.Context(), New(Options{Dial: failing(&fault{Refused, ""})}), []Outcome{Refused}},
+		{"forbidden", t.Context(), New(Options{}), []Outcome{ForbiddenAddress}},
+		{"cancelled", ctx, New(Options{Dial: failing(io.EOF)}), []Outcome{Cancelled}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			schemes := []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS4A, proxyurl.SOCKS5}
+			var got []Outcome
+			for i, r := range test.p.Round(test.ctx, e, schemes, nil, asks) {
+				got = append(got, r.Outcome)
+				if r.Proxy != (proxyurl.URL{Scheme: schemes[i], Endpoint: e}) {
+					t.Errorf("result %d is of %s", i, r.Proxy)
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestL1_JudgesAndProxiesAreCheckedApart: what is opened for one is not open for
+// the other.
+func TestL1_JudgesAndProxiesAreCheckedApart(t *testing.T) {
+	var h judge.Handler
+	proxy := serverProxy(t, forward(&h))
+	j := ownJudge(t)
+	p := New(Options{})
+	if r := p.Probe(t.Context(), proxy, nil, []Ask{{j, HTTP}}); r.Outcome != ForbiddenAddress {
+		t.Errorf("a proxy on loopback was dialled: %s", r.Outcome)
+	}
+	if r := p.Probe(t.Context(), proxy, loopback(), []Ask{{j, HTTP}}); r.Outcome != OK {
+		t.Errorf("opened for it: %s", r.Outcome)
+	}
+	j.HTTP = mustURL(t, "http://127.0.0.1:9/")
+	if c := p.Control(t.Context(), j, HTTP); c.Outcome != JudgeForbidden {
+		t.Errorf("a judge on loopback was dialled: %s", c.Outcome)
+	}
+	r := p.Probe(t.Context(), mustProxy(t, "socks4://"+proxy.Endpoint.HostPort()), loopback(), []Ask{{j, HTTP}})
+	if r.Outcome != JudgeForbidden {
+		t.Errorf("a judge on loopback was asked for by its address: %s", r.Outcome)
+	}
+	if h.Hits() != 1 {
+		t.Errorf("%d hits", h.Hits())
+	}
+}
