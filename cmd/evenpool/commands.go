@@ -5,6 +5,9 @@ import "github.com/urfave/cli/v2"
 // commands is the one list of what the program can do, in the order of --help.
 func commands() []*cli.Command {
 	return []*cli.Command{
+		serveCommand(),
+		demoCommand(),
+		labCommand(),
 		versionCommand(),
 	}
 }

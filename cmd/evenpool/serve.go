@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"evenpool/daemon"
+	"evenpool/daemon/config"
+)
+
+func serveCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "serve",
+		Usage:     "run the daemon: read lists, probe, keep the pools, answer workers",
+		ArgsUsage: " ",
+		Description: `Runs until it gets SIGTERM or SIGINT, and logs to standard error.
+
+Examples:
+   evenpool serve
+   evenpool serve -c ./evenpool.yaml --log-level debug`,
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "least `LEVEL` that is logged: debug, info, warn or error"},
+			&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT` of the log: text or json"},
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("serve takes no arguments; name the configuration with -c")
+			}
+			log, err := newLogger(c.App.ErrWriter, c.String("log-level"), c.String("log-format"))
+			if err != nil {
+				return err
+			}
+			cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
+			if err != nil {
+				return err
+			}
+			return serve(c, cfg, log)
+		},
+	}
+}
+
+// serve runs a daemon until the command's context ends.
+func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
+	password, err := cfg.Redis.Password(os.Getenv("CREDENTIALS_DIRECTORY"))
+	if err != nil {
+		return &exitError{exitConfig, err}
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		log.Warn("this host has no name; events will not say where they come from", "err", err)
+	}
+	d, err := daemon.New(daemon.Options{Config: cfg, Password: password, Version: version, Logger: log, Hostname: hostname})
+	if err != nil {
+		return err
+	}
+	err = d.Run(c.Context)
+	if errors.Is(err, daemon.ErrSocketTaken) {
+		return &exitError{exitTaken, err}
+	}
+	return err
+}
+
+// loadConfig reads a configuration; its warnings go to stderr, and its errors are
+// of exit code 78.
+func loadConfig(path string, stderr io.Writer) (*config.Config, error) {
+	cfg, warnings, err := config.Load(path, configDefaults())
+	for _, w := range warnings {
+		fmt.Fprintf(stderr, "warning: %s\n", w)
+	}
+	if err != nil {
+		return nil, &exitError{exitConfig, err}
+	}
+	return cfg, nil
+}
+
+// configDefaults are the places that a daemon without root may write to.
+func configDefaults() config.Defaults {
+	var d config.Defaults
+	if os.Geteuid() == 0 || os.Getenv("RUNTIME_DIRECTORY") != "" {
+		return d
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		d.SocketPath = filepath.Join(dir, "evenpool", "evenpool.sock")
+	}
+	if dir, err := os.UserHomeDir(); err == nil {
+		d.StateDir = filepath.Join(dir, ".local", "state", "evenpool")
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		d.StateDir = filepath.Join(dir, "evenpool")
+	}
+	return d
+}
+
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var options slog.HandlerOptions
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, usageError("--log-level %s: unknown level; use debug, info, warn or error", level)
+	}
+	options.Level = least
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, &options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, &options)), nil
+	}
+	return nil, usageError("--log-format %s: unknown format; use text or json", format)
+}

@@ -1,0 +1,161 @@
+// Package daemon wires evenpool together and runs it: lists are fetched and
+// pools probed on their schedules, verdicts are settled in the store, and
+// workers are answered on the socket. It is the only place that knows everybody;
+// sources know nothing of probing, probes nothing of storing, the store nothing
+// of either.
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"golang.org/x/sync/errgroup"
+
+	"evenpool/alloc"
+	"evenpool/daemon/config"
+	"evenpool/probe"
+	"evenpool/sources"
+	"evenpool/sources/proxyurl"
+)
+
+// maxConns bounds the socket's connections.
+const maxConns = 4096
+
+// Options is what a daemon is made from.
+type Options struct {
+	Config   *config.Config
+	Password string // of Redis; "" for none
+	Version  string // of the program, for status and for the User-Agent of fetches
+	Logger   *slog.Logger
+	Resolver proxyurl.Resolver // nil: the system's
+	Hostname string            // named in events as the host that admitted or retired
+	// Ready is called once, when the socket accepts. It may be nil.
+	Ready func()
+}
+
+// Daemon is one running evenpool. It has one Run.
+type Daemon struct {
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	started time.Time
+	store   *alloc.Store
+	monitor storeMonitor
+	cron    *cron.Cron
+	jobs    sync.WaitGroup // what runs outside cron: first fetches, cycles asked for
+	sources []*source
+	pools   []*pool
+}
+
+// New makes a daemon from a configuration that was checked. It opens no
+// connection; with the embedded store it takes the state directory's lock and
+// reads what was saved there, and fails if it cannot. Call Run, or Close.
+func New(opts Options) (*Daemon, error) {
+	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger}
+	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver})
+	byName := map[string]*source{}
+	for _, cfg := range opts.Config.Sources {
+		s := newSource(cfg, fetcher, d.log)
+		d.sources = append(d.sources, s)
+		byName[cfg.Name] = s
+	}
+	judges := map[string]probe.Judge{}
+	for _, cfg := range opts.Config.Judges {
+		judge, err := newJudge(cfg)
+		if err != nil {
+			return nil, err
+		}
+		judges[cfg.Name] = judge
+	}
+	store, err := alloc.Open(alloc.Options{
+		URL:      opts.Config.Redis.URL,
+		Username: opts.Config.Redis.Username,
+		Password: opts.Password,
+		PoolSize: opts.Config.Redis.PoolSize,
+		StateDir: opts.Config.StateDir,
+		Logger:   d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.store = store
+	for _, cfg := range opts.Config.Pools {
+		p := newPool(cfg, store.Pool(cfg.Name), opts, d.log)
+		for _, name := range cfg.Sources {
+			p.sources = append(p.sources, byName[name])
+			byName[name].pools = append(byName[name].pools, p)
+		}
+		for _, name := range cfg.Judges {
+			p.judges = append(p.judges, judges[name])
+		}
+		d.pools = append(d.pools, p)
+	}
+	return d, nil
+}
+
+func newJudge(cfg config.Judge) (probe.Judge, error) {
+	roots, err := cfg.RootCAs()
+	if err != nil {
+		return probe.Judge{}, err
+	}
+	judge := probe.Judge{Name: cfg.Name, HTTP: cfg.HTTP, HTTPS: cfg.HTTPS, Allow: cfg.AllowAddresses, RootCAs: roots}
+	if cfg.Expect != nil {
+		judge.Expect = &probe.Expect{Status: cfg.Expect.Status, Contains: cfg.Expect.Contains}
+	}
+	return judge, nil
+}
+
+// Close gives back what New took. Run does it by itself.
+func (d *Daemon) Close() error { return d.store.Close() }
+
+// Run serves until ctx ends, then stops in order: no new requests and cycles,
+// answers in flight are finished, probes under way are cancelled and held
+// against nobody, and the embedded store is saved last. It returns
+// ErrSocketTaken when another daemon has the socket.
+func (d *Daemon) Run(ctx context.Context) (err error) {
+	defer func() {
+		if closeErr := d.store.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	listener, err := listen(d.cfg.Socket.Path, d.cfg.Socket.Mode)
+	if err != nil {
+		return err
+	}
+	d.started = time.Now()
+	// What ends first ends all: a store that cannot be saved, or ctx.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serveSocket(ctx, listener, maxConns, newRoutes(d, d.log), d.log) })
+	d.schedule(ctx)
+	group.Go(func() error { return d.store.Run(ctx) })
+	group.Go(func() error { return d.watchStore(ctx) })
+	group.Go(func() error { return d.runJobs(ctx) })
+	group.Go(func() error { return d.notify(ctx) })
+	d.log.Info("serving", "socket", d.cfg.Socket.Path, "pools", len(d.pools), "sources", len(d.sources),
+		"store", d.storeName(), "pid", os.Getpid())
+	if d.store.Embedded() {
+		d.log.Warn("the embedded store is for trying out and for one small host; set redis.url for more",
+			"max_members", alloc.EmbeddedMaxMembers, "max_candidates", alloc.EmbeddedMaxCandidates)
+	}
+	if d.opts.Ready != nil {
+		d.opts.Ready()
+	}
+	err = group.Wait()
+	d.log.Info("stopped")
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return err
+}
+
+func (d *Daemon) storeName() string {
+	if d.store.Embedded() {
+		return "embedded"
+	}
+	return "redis"
+}

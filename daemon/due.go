@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// maxBackoffSteps caps how many runs of the schedule a dead candidate waits.
+const maxBackoffSteps = 32
+
+// dueInput is what is known of an endpoint when its next probe is planned.
+type dueInput struct {
+	now, nextRun time.Time     // nextRun: the schedule's next run
+	interval     time.Duration // between two runs of the schedule
+	member       bool
+	passes       int // passes in a row
+	fails        int // counted failures in a row
+	rise         int
+	confirmAfter time.Duration
+}
+
+// nextProbe says when an endpoint is to be probed again. Members, and whatever
+// is not decided, come with the next run; a newcomer on its way in comes within
+// the same cycle; a dead candidate waits twice as many runs after each failure,
+// up to a cap, at a random place in the second half of that wait, so that those
+// that died together do not come back together.
+func nextProbe(in dueInput, random *rand.Rand) time.Time {
+	switch {
+	case in.member:
+		return in.nextRun
+	case in.passes > 0 && in.passes < in.rise:
+		return in.now.Add(in.confirmAfter)
+	case in.fails > 0:
+		steps := min(1<<min(in.fails-1, 30), maxBackoffSteps)
+		if steps > 2 {
+			steps -= random.IntN(steps / 2)
+		}
+		return in.nextRun.Add(time.Duration(steps-1) * in.interval)
+	}
+	return in.nextRun
+}

@@ -1,0 +1,229 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"evenpool/alloc"
+	"evenpool/daemon/api"
+	"evenpool/daemon/config"
+	"evenpool/probe"
+	"evenpool/sources/proxyurl"
+)
+
+// pool is a pool at run time.
+type pool struct {
+	cfg     config.Pool
+	store   *alloc.Pool
+	settle  alloc.SettlePolicy
+	rules   probe.Rules
+	prober  *probe.Prober
+	judges  []probe.Judge
+	sources []*source
+	log     *slog.Logger
+	entry   cron.EntryID
+	random  *rand.Rand // used by the cycle alone, of which there is one at a time
+
+	known      atomic.Bool // was seen in the store
+	unoffered  atomic.Bool // the lists have candidates that the store was not offered
+	lost       atomic.Bool // it was seen, and then was gone: a cycle is to build it again
+	running    atomic.Bool // a cycle is under way
+	missed     atomic.Bool // the last cycle could not run for want of the store
+	everything atomic.Bool // the next cycle asks all members, also those that are due with the next run: somebody wants it now
+
+	mu       sync.Mutex
+	counts   poolCounts
+	last     *api.Cycle
+	guard    api.Guard
+	controls []api.Judge
+}
+
+// poolCounts is how many endpoints the store had when it was last asked.
+type poolCounts struct {
+	members, known, due int64
+	at                  time.Time
+}
+
+func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger) *pool {
+	p := &pool{
+		cfg:   cfg,
+		store: store,
+		settle: alloc.SettlePolicy{
+			Start:       alloc.Policy(cfg.Allocation.Start),
+			Restore:     alloc.Policy(cfg.Allocation.Restore),
+			ForgetAfter: cfg.Allocation.ForgetAfter,
+			Host:        opts.Hostname,
+		},
+		rules: probe.Rules{
+			Schemes:    cfg.Eligibility.Schemes,
+			MaxLatency: cfg.Eligibility.MaxLatency,
+			Rise:       cfg.Eligibility.Rise,
+			Fall:       cfg.Eligibility.Fall,
+		},
+		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver}),
+		log:    log.With("pool", cfg.Name),
+		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},
+	}
+	for _, c := range cfg.Eligibility.Require {
+		p.rules.Require = append(p.rules.Require, probe.Capability(c))
+	}
+	return p
+}
+
+// nextRun is when the next cycle is to begin.
+func (p *pool) nextRun(now time.Time) time.Time { return p.cfg.Probe.Schedule.Next(now) }
+
+// The fields of the pool's meta that are the daemon's.
+const (
+	metaLastCycle   = "last_cycle_at"
+	metaFrozenSince = "frozen_since"
+)
+
+// lastCycle returns when the pool's newest cycle ended, on whichever host; the
+// zero time if there was none.
+func (p *pool) lastCycle(ctx context.Context) (time.Time, error) {
+	meta, err := p.store.Meta(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return metaTime(meta, metaLastCycle), nil
+}
+
+func metaTime(meta map[string]string, field string) time.Time {
+	ms, err := strconv.ParseInt(meta[field], 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+func timeMeta(t time.Time) string {
+	if t.IsZero() {
+		return "0"
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// offer puts what a source names into the pool's store. What cannot be offered
+// now is offered when the store is back.
+func (p *pool) offer(ctx context.Context, s *source) {
+	now := time.Now()
+	if err := p.ensure(ctx); err != nil {
+		p.offered(ctx, s, err)
+		return
+	}
+	endpoints := s.endpoints()
+	offers := make([]alloc.Offer, 0, len(endpoints))
+	for _, e := range endpoints {
+		rec := p.named(e, probe.Record{FirstSeen: now})
+		offers = append(offers, alloc.Offer{Endpoint: e.String(), Record: rec.Encode()})
+	}
+	added, err := p.store.Offer(ctx, offers, now)
+	if !p.offered(ctx, s, err) {
+		return
+	}
+	p.log.Debug("offered", "source", s.cfg.Name, "candidates", len(offers), "new", added)
+}
+
+// offered says whether an offer succeeded; else it is to be made again.
+func (p *pool) offered(ctx context.Context, s *source, err error) bool {
+	if err == nil {
+		return true
+	}
+	p.unoffered.Store(true)
+	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
+		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
+	}
+	return false
+}
+
+// ensure makes the pool in the store if it is not there. One that was there is
+// lost then, and the lists have to be offered again.
+func (p *pool) ensure(ctx context.Context) error {
+	created, err := p.store.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if created {
+		p.unoffered.Store(true)
+		if p.known.Load() {
+			p.lost.Store(true)
+			p.log.Error("the store lost the pool; it is built again from the lists")
+		}
+	}
+	p.known.Store(true)
+	return nil
+}
+
+func (p *pool) offerAll(ctx context.Context) {
+	for _, s := range p.sources {
+		if s.read() {
+			p.offer(ctx, s)
+		}
+	}
+}
+
+// named writes into a record what the lists say of its endpoint at present:
+// which of them name it, and the schemes they claim. What lists said before
+// stays, as does all when none names it any more: absence from a list means
+// nothing.
+func (p *pool) named(e proxyurl.Endpoint, rec probe.Record) probe.Record {
+	claims := newSchemeSet(rec.Schemes)
+	for _, s := range p.sources {
+		set := s.claimed(e)
+		if set == 0 {
+			continue
+		}
+		claims |= set
+		if !slices.Contains(rec.Sources, s.cfg.Name) {
+			rec.Sources = append(rec.Sources[:len(rec.Sources):len(rec.Sources)], s.cfg.Name)
+		}
+	}
+	rec.Schemes = claims.schemes()
+	return rec
+}
+
+// gone says whether no list names an endpoint any more, all of them having been
+// read.
+func (p *pool) gone(e proxyurl.Endpoint) bool {
+	for _, s := range p.sources {
+		if !s.read() || s.claimed(e) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// allow is what may be dialled for an endpoint: beyond public addresses, only
+// what those of its sources have opened that name it.
+func (p *pool) allow(rec probe.Record) (allow proxyurl.Allow) {
+	for _, s := range p.sources {
+		if len(s.cfg.AllowAddresses) > 0 && slices.Contains(rec.Sources, s.cfg.Name) {
+			allow = append(allow, s.cfg.AllowAddresses...)
+		}
+	}
+	return allow
+}
+
+func (p *pool) setCounts(c poolCounts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts = c
+}
+
+// glance returns what a line of status shows, without asking the store.
+func (p *pool) glance() (poolCounts, api.Guard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts, p.guard
+}

@@ -1,0 +1,307 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"evenpool/alloc"
+	"evenpool/daemon/api"
+	"evenpool/probe"
+	"evenpool/sources/proxyurl"
+)
+
+// item is one claimed endpoint on its way through a slice.
+type item struct {
+	claimed  alloc.Claimed
+	endpoint proxyurl.Endpoint
+	record   probe.Record // before the slice, then after it
+	isMember bool         // it was a member before the slice
+	wasGood  bool         // and its last round did not fail
+	probed   bool         // its round was carried out, and nobody cancelled it
+	round    probe.Round
+	decision probe.Decision
+}
+
+// slice asks the judges, probes what was claimed, asks the judges again, and
+// settles what can be said. If no judge answers rightly at one of the ends, the
+// slice is void: its claims are given back and nothing is held against anybody.
+func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool) error {
+	items := c.items(claimed)
+	before := c.control(ctx)
+	asks, missing := probe.Asks(c.judges, c.rules.Require, before.well)
+	if len(missing) > 0 {
+		return c.void(ctx, items, "before", missing)
+	}
+	c.probe(ctx, items, asks)
+	if ctx.Err() != nil {
+		return c.release(ctx, items, time.Now())
+	}
+	after := c.control(ctx)
+	well := func(judge string, capability probe.Capability) bool {
+		return before.well(judge, capability) && after.well(judge, capability)
+	}
+	if _, missing := probe.Asks(c.judges, c.rules.Require, well); len(missing) > 0 {
+		return c.void(ctx, items, "after", missing)
+	}
+	c.decide(items, well)
+	if members {
+		if frozen := c.holdBack(items); !frozen.Equal(c.frozen) {
+			if err := c.store.SetMeta(ctx, map[string]string{metaFrozenSince: timeMeta(frozen)}); err != nil {
+				return err
+			}
+			c.frozen = frozen
+		}
+	}
+	return c.settleItems(ctx, items, members)
+}
+
+// items reads what was claimed. A record that cannot be read begins anew.
+func (c *cycle) items(claimed []alloc.Claimed) []*item {
+	items := make([]*item, 0, len(claimed))
+	for _, cl := range claimed {
+		it := &item{claimed: cl}
+		var err error
+		if it.endpoint, err = proxyurl.ParseEndpoint(cl.Endpoint); err != nil {
+			c.log.Warn("what is due is no endpoint; it is forgotten", "endpoint", proxyurl.Escape(cl.Endpoint, 80))
+			it.decision.Action = probe.Keep
+			items = append(items, it)
+			continue
+		}
+		if len(cl.Record) > 0 {
+			if it.record, err = probe.DecodeRecord(cl.Record); err != nil {
+				c.log.Warn("a record that cannot be read begins anew", "endpoint", it.endpoint.Redacted(), "err", err)
+				it.record = probe.Record{FirstSeen: c.start}
+			}
+		}
+		it.record = c.named(it.endpoint, it.record)
+		it.isMember = it.record.Member != ""
+		it.wasGood = it.isMember && it.record.Fails == 0
+		items = append(items, it)
+	}
+	return items
+}
+
+// controls are the answers of the judges to the control probes.
+type controls map[string]probe.Check
+
+func controlKey(judge string, c probe.Capability) string { return judge + " " + string(c) }
+
+func (cs controls) well(judge string, c probe.Capability) bool {
+	return cs[controlKey(judge, c)].Outcome == probe.OK
+}
+
+// control asks every judge directly for all that it is needed for.
+func (c *cycle) control(ctx context.Context) controls {
+	var (
+		mu     sync.Mutex
+		group  sync.WaitGroup
+		result = controls{}
+		list   []api.Judge
+	)
+	for _, judge := range c.judges {
+		for _, capability := range c.rules.Require {
+			if !judge.Shows(capability) {
+				continue
+			}
+			group.Go(func() {
+				check := c.prober.Control(ctx, judge, capability)
+				mu.Lock()
+				defer mu.Unlock()
+				result[controlKey(judge.Name, capability)] = check
+			})
+		}
+	}
+	group.Wait()
+	now := time.Now().UTC()
+	for _, judge := range c.judges {
+		for _, capability := range c.rules.Require {
+			if check, ok := result[controlKey(judge.Name, capability)]; ok {
+				list = append(list, api.Judge{Name: judge.Name, Capability: string(capability), Well: check.Outcome == probe.OK,
+					Outcome: string(check.Outcome), Detail: check.Detail, CheckedAt: now})
+			}
+		}
+	}
+	c.noteControls(list)
+	return result
+}
+
+// noteControls keeps the judges' state for status and says each change once.
+func (p *pool) noteControls(list []api.Judge) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, now := range list {
+		was := true
+		for _, before := range p.controls {
+			if before.Name == now.Name && before.Capability == now.Capability {
+				was = before.Well
+			}
+		}
+		if was && !now.Well {
+			p.log.Error("a judge does not answer rightly; what rests on it is not decided", "judge", now.Name,
+				"capability", now.Capability, "outcome", now.Outcome, "detail", now.Detail)
+		} else if !was && now.Well {
+			p.log.Info("a judge answers rightly again", "judge", now.Name, "capability", now.Capability)
+		}
+	}
+	p.controls = list
+}
+
+// probe carries out the items' rounds, in random order, so many at once as is
+// configured. It begins none after the slice's time, and cancels those that are
+// under way when the cycle's time for probing is over.
+func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
+	ctx, cancel := context.WithDeadline(ctx, c.probeUntil)
+	defer cancel()
+	sliceEnd := time.Now().Add(sliceTime)
+	queue := make(chan *item)
+	var workers sync.WaitGroup
+	for range min(c.cfg.Probe.Concurrency, len(items)) {
+		workers.Go(func() {
+			for it := range queue {
+				schemes := c.rules.TryOrder(it.record)
+				it.round.Results = c.prober.Round(ctx, it.endpoint, schemes, c.allow(it.record), asks)
+				it.round.At = time.Now()
+				it.probed = ctx.Err() == nil
+			}
+		})
+	}
+	for _, i := range c.random.Perm(len(items)) {
+		if ctx.Err() != nil || time.Now().After(sliceEnd) {
+			break
+		}
+		if !items[i].endpoint.IsZero() {
+			queue <- items[i]
+		}
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// decide applies the rules to what was seen.
+func (c *cycle) decide(items []*item, well func(string, probe.Capability) bool) {
+	for _, it := range items {
+		if !it.probed {
+			continue
+		}
+		it.round.Verdict = c.rules.Judge(it.round.Results, well)
+		it.record = it.record.After(it.round)
+		it.decision = c.rules.Decide(it.record, it.round.Verdict)
+		for _, r := range it.round.Results {
+			c.report.Outcomes[string(r.Outcome)]++
+		}
+		switch it.round.Verdict.State {
+		case probe.Pass:
+			c.report.Passed++
+		case probe.Fail:
+			c.report.Failed++
+		default:
+			c.report.Inconclusive++
+		}
+	}
+}
+
+// settleItems writes the verdicts into the store.
+func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) error {
+	now := time.Now()
+	batch := make([]alloc.Settlement, 0, len(items))
+	for _, it := range items {
+		batch = append(batch, c.settlement(it, now))
+		if it.probed && members {
+			c.report.ProbedMembers++
+		} else if it.probed {
+			c.report.ProbedCandidates++
+		}
+	}
+	settled, err := c.store.Settle(ctx, batch, c.settle)
+	for i, s := range settled {
+		it := items[i]
+		if s.Stale {
+			c.log.Debug("a newer verdict stands", "endpoint", it.endpoint.Redacted())
+			continue
+		}
+		switch s.Change {
+		case alloc.ChangeAdmitted:
+			c.report.Admitted++
+		case alloc.ChangeRetired:
+			c.report.Retired++
+		}
+		if s.Change != alloc.ChangeNone {
+			c.log.Debug("settled", "endpoint", it.endpoint.Redacted(), "change", s.Change, "reason", batch[i].Reason,
+				"count_before", s.CountBefore, "count_after", s.CountAfter, "policy", s.Policy)
+		}
+		if it.record.Member == "" && it.probed && it.record.Passes > 0 && it.record.Passes < c.rules.Rise {
+			c.pending[it.claimed.Endpoint] = batch[i].Due
+		}
+	}
+	return err
+}
+
+// settlement is what the store is told of one item; it also brings the record up
+// to what is decided.
+func (c *cycle) settlement(it *item, now time.Time) alloc.Settlement {
+	s := alloc.Settlement{Endpoint: it.claimed.Endpoint, Version: it.claimed.Version, Due: now, Action: alloc.Keep}
+	switch {
+	case it.endpoint.IsZero():
+		s.Action = alloc.Forget
+		return s
+	case !it.probed:
+		return s
+	}
+	switch it.decision.Action {
+	case probe.Admit, probe.Move:
+		s.Action, s.Member, s.Previous = alloc.Admit, it.decision.Member, it.decision.Previous
+		it.record.Member = s.Member
+	case probe.Retire:
+		s.Action, s.Member = alloc.Retire, it.decision.Member
+		it.record.Member = ""
+	}
+	s.Reason = it.decision.Reason
+	s.Due = nextProbe(dueInput{
+		now: now, nextRun: c.next, interval: c.cfg.Probe.Schedule.Interval(),
+		member: it.record.Member != "", passes: it.record.Passes, fails: it.record.Fails,
+		rise: c.rules.Rise, confirmAfter: c.cfg.Probe.ConfirmAfter,
+	}, c.random)
+	if s.Action == alloc.Keep && c.forgettable(it, now) {
+		s.Action = alloc.Forget
+		return s
+	}
+	s.Record = it.record.Encode()
+	return s
+}
+
+// forgetAfterFails is how often a candidate that no list names any more must have
+// failed before it is dropped.
+const forgetAfterFails = 3
+
+// forgettable says whether a candidate is dead, named by no list, and without a
+// count that is still to be remembered.
+func (c *cycle) forgettable(it *item, now time.Time) bool {
+	return it.record.Member == "" && it.record.Fails >= forgetAfterFails && c.gone(it.endpoint) &&
+		now.Sub(it.record.LastPass) > c.cfg.Allocation.ForgetAfter
+}
+
+// void gives a slice's claims back, to be asked again in the next cycle.
+func (c *cycle) void(ctx context.Context, items []*item, end string, missing []probe.Capability) error {
+	c.report.VoidSlices++
+	if c.guardState == guardNormal {
+		c.guardState = guardVoid
+		c.guardWhy = "no judge answered rightly " + end + " a slice, for " + string(missing[0]) + ": nothing was admitted or retired"
+	}
+	return c.release(ctx, items, c.next)
+}
+
+// release gives claims back without a word on the endpoints. It is done even when
+// the daemon is stopping: else nobody could probe them until the claim ends.
+func (c *cycle) release(ctx context.Context, items []*item, due time.Time) error {
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	batch := make([]alloc.Settlement, len(items))
+	for i, it := range items {
+		batch[i] = alloc.Settlement{Endpoint: it.claimed.Endpoint, Version: it.claimed.Version, Due: due, Action: alloc.Keep}
+	}
+	if _, err := c.store.Settle(short, batch, c.settle); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
