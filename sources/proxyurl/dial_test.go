@@ -13,11 +13,9 @@ import (
 	"time"
 )
 
-// resolverFunc answers the n-th question, from 1, whatever the name.
-type resolverFunc func(ctx context.Context, n int) ([]netip.Addr, error)
-
+// testResolver answers the n-th question, from 1, whatever the name.
 type testResolver struct {
-	answer resolverFunc
+	answer func(ctx context.Context, n int) ([]netip.Addr, error)
 	asked  atomic.Int32
 }
 
@@ -35,8 +33,7 @@ func always(texts ...string) *testResolver {
 	}}
 }
 
-// listen serves connections on an address and counts them. It closes each at
-// once, having sent its own address.
+// listen accepts connections on an address, counts them and closes each at once.
 func listen(t *testing.T, addr string) (port string, hits *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
@@ -148,6 +145,10 @@ func TestL1_DialerLooksAgainWhenItConnects(t *testing.T) {
 	}
 	if err := d.control("tcp", "nonsense", nil); err == nil {
 		t.Error("control of nonsense: no error")
+	}
+	port, hits := listen(t, "127.0.0.1:0")
+	if _, err := new(Dialer).dialAddr(t.Context(), "127.0.0.1:"+port, 1); !errors.As(err, &forbidden) || hits.Load() != 0 {
+		t.Errorf("an address that was not checked: %v, %d connections, want a ForbiddenError and none", err, hits.Load())
 	}
 }
 

@@ -73,7 +73,7 @@ const userDelimiters = "/?#\\[] "
 // ParsePort reads a port: 1 to 65535 in plain digits without a leading zero.
 // Errors are *ParseError with ReasonPort.
 func ParsePort(text string) (uint16, error) {
-	if text == "" || text[0] == '0' || len(text) > 5 || strings.Trim(text, "0123456789") != "" {
+	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
 		return 0, parseError(ReasonPort, text)
 	}
 	n, err := strconv.ParseUint(text, 10, 16)

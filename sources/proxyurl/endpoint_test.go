@@ -125,6 +125,7 @@ func TestL2_OneMeaningPerAddress(t *testing.T) {
 		{text: "joe:%zz@1.2.3.4:80", why: ReasonUser},
 		{text: "joe:%00@1.2.3.4:80", why: ReasonUser},
 		{text: "joe:%0d%0a@1.2.3.4:80", why: ReasonUser},
+		{text: "joe:%7f@1.2.3.4:80", why: ReasonUser},
 		{text: "joe:\t@1.2.3.4:80", why: ReasonUser},
 		{text: "j%3Aoe:x@1.2.3.4:80", why: ReasonUser},
 		{text: ":secret@1.2.3.4:80", why: ReasonUser},
