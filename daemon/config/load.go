@@ -14,9 +14,9 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-const maxFileBytes = 1 << 20
+const maxFileBytes = 256 << 10
 
-// Load reads, completes and checks the file at path, which is at most 1 MiB
+// Load reads, completes and checks the file at path, which is at most 256 KiB
 // large. The error is an Errors; warnings may come with an error or without, by
 // position. It reads no other file and asks nobody: what the file names may be
 // missing.
