@@ -52,6 +52,21 @@ func (p *Pool) Look(ctx context.Context, endpoint string) (Known, error) {
 	return known, nil
 }
 
+// NextDue tells when the first of all known proxies is to be probed, claims
+// included; false when none is queued.
+func (p *Pool) NextDue(ctx context.Context) (time.Time, bool, error) {
+	ctx, cancel := withBudget(ctx)
+	defer cancel()
+	first, err := p.store.client.ZRangeWithScores(ctx, p.keys.due, 0, 0).Result()
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("queue of pool %s: %w", p.name, readError(err))
+	}
+	if len(first) == 0 {
+		return time.Time{}, false, nil
+	}
+	return time.UnixMilli(countOf(first[0].Score)), true, nil
+}
+
 // Records gives what is known of each of some proxies, in their order; Version 0
 // and no Record for one that is not known. It reads 500 at a time.
 func (p *Pool) Records(ctx context.Context, endpoints []string) ([]Claimed, error) {

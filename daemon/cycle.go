@@ -46,7 +46,7 @@ func (p *pool) cycle(ctx context.Context) {
 	defer p.running.Store(false)
 	now := time.Now()
 	c := &cycle{
-		pool: p, start: now, next: p.nextRun(now), horizon: now,
+		pool: p, start: now, next: p.nextRun(), horizon: now,
 		pending:    map[string]time.Time{},
 		guardState: guardNormal,
 		report:     api.Cycle{StartedAt: now.UTC(), Outcomes: api.Counts{}},
@@ -119,8 +119,8 @@ func (c *cycle) members(ctx context.Context) error {
 	return c.slice(ctx, claimed, true)
 }
 
-// candidates goes on, slice by slice, until none is due and every newcomer is
-// confirmed, or the time is over. Newcomers on their way in come first.
+// candidates goes on, slice by slice, until nothing is due before the next cycle,
+// or the time is over. Newcomers on their way in come first.
 func (c *cycle) candidates(ctx context.Context) error {
 	for time.Now().Before(c.probeUntil) {
 		claimed, err := c.claimSlice(ctx)
@@ -133,11 +133,16 @@ func (c *cycle) candidates(ctx context.Context) error {
 			}
 			continue
 		}
-		next, ok := c.nextPending()
-		if !ok || next.After(c.probeUntil) {
+		// What is due before the next run is a newcomer to be confirmed, or was
+		// claimed by somebody who may have died.
+		next, ok, err := c.store.NextDue(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok || !next.Before(c.next) || next.After(c.probeUntil) {
 			return nil
 		}
-		timer := time.NewTimer(time.Until(next))
+		timer := time.NewTimer(max(time.Until(next), 10*time.Millisecond))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -172,15 +177,6 @@ func (c *cycle) claimSlice(ctx context.Context) ([]alloc.Claimed, error) {
 		claimed = append(claimed, more...)
 	}
 	return claimed, nil
-}
-
-func (c *cycle) nextPending() (next time.Time, ok bool) {
-	for _, at := range c.pending {
-		if !ok || at.Before(next) {
-			next, ok = at, true
-		}
-	}
-	return next, ok
 }
 
 // claimUntil is when a claim ends that nobody settles, because its daemon died:

@@ -31,7 +31,8 @@ type pool struct {
 	sources []*source
 	log     *slog.Logger
 	entry   cron.EntryID
-	random  *rand.Rand // used by the cycle alone, of which there is one at a time
+	nextRun func() time.Time // when cron begins the next cycle; members are due then
+	random  *rand.Rand       // used by the cycle alone, of which there is one at a time
 
 	known      atomic.Bool // was seen in the store
 	unoffered  atomic.Bool // the lists have candidates that the store was not offered
@@ -79,9 +80,6 @@ func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger)
 	}
 	return p
 }
-
-// nextRun is when the next cycle is to begin.
-func (p *pool) nextRun(now time.Time) time.Time { return p.cfg.Probe.Schedule.Next(now) }
 
 // The fields of the pool's meta that are the daemon's.
 const (

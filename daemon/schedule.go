@@ -23,6 +23,7 @@ func (d *Daemon) schedule(ctx context.Context) {
 	}
 	for _, p := range d.pools {
 		p.entry = d.cron.Schedule(p.cfg.Probe.Schedule, cron.FuncJob(func() { p.cycle(ctx) }))
+		p.nextRun = func() time.Time { return d.cron.Entry(p.entry).Next.UTC() }
 	}
 }
 
@@ -63,7 +64,7 @@ func (d *Daemon) firstCycle(ctx context.Context, p *pool) {
 		return
 	}
 	if last, err := p.lastCycle(ctx); err == nil && time.Since(last) < p.cfg.Probe.Schedule.Interval() {
-		p.log.Info("the last cycle is recent, waiting for the schedule", "next", p.nextRun(time.Now()))
+		p.log.Info("the last cycle is recent, waiting for the schedule", "next", p.nextRun())
 		return
 	}
 	d.runNow(p.entry)

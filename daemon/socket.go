@@ -67,25 +67,35 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 
 // gate knows when the last handler has returned; net/http does not tell.
 type gate struct {
-	mu     sync.RWMutex // held for reading by each handler
-	closed bool
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
 }
 
 // guard lets requests through until the gate is closed.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.RLock()
-		defer g.mu.RUnlock()
-		if g.closed {
+		if !g.enter() {
 			panic(http.ErrAbortHandler)
 		}
+		defer g.running.Done()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// close waits for the handlers that run and lets no more in.
-func (g *gate) close() {
+func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !g.closed {
+		g.running.Add(1)
+	}
+	return !g.closed
+}
+
+// close lets no more requests in and waits for the handlers that run.
+func (g *gate) close() {
+	g.mu.Lock()
 	g.closed = true
+	g.mu.Unlock()
+	g.running.Wait()
 }

@@ -54,8 +54,7 @@ func (d *Daemon) emptyRetry(name string) time.Duration {
 	if err != nil || p.running.Load() {
 		return shortestEmptyRetry
 	}
-	now := time.Now()
-	return min(max(p.nextRun(now).Sub(now), shortestEmptyRetry), longestEmptyRetry)
+	return min(max(time.Until(p.nextRun()), shortestEmptyRetry), longestEmptyRetry)
 }
 
 // probeNow starts a cycle that asks all members; the gate is the schedule's own.
@@ -133,7 +132,7 @@ func (p *pool) status(ctx context.Context) api.Pool {
 		Due:         p.counts.due,
 		CountedAt:   p.counts.at.UTC(),
 		LastCycle:   p.last,
-		NextCycleAt: p.nextRun(time.Now()),
+		NextCycleAt: p.nextRun(),
 		Guard:       p.guard,
 		Judges:      slices.Clone(p.controls),
 		Sources:     lists,
