@@ -45,9 +45,15 @@ bench-alloc: ## allocation through the socket against the classic script run dir
 bench-probe: ## candidates per CPU second and memory per probe in flight, against the lab
 	@go run ./probe/bench $(ARGS)
 
-install: ## copy binary, units and example to $(DESTDIR)$(PREFIX); touches no running service
+install: ## binary, unit, sysusers, example: PREFIX=/usr/local DESTDIR=; starts nothing
 	@[ -x bin/evenpool ] || $(MAKE) build
 	install -D -m 0755 bin/evenpool $(DESTDIR)$(PREFIX)/bin/evenpool
+	install -D -m 0644 systemd/evenpool.service $(DESTDIR)$(PREFIX)/lib/systemd/system/evenpool.service
+	sed -i 's|/usr/local/|$(PREFIX)/|g' $(DESTDIR)$(PREFIX)/lib/systemd/system/evenpool.service
+	install -D -m 0644 systemd/evenpool.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/evenpool.conf
+	install -D -m 0644 systemd/evenpool.example.yaml $(DESTDIR)$(SYSCONFDIR)/evenpool/evenpool.example.yaml
+	install -D -m 0644 systemd/INSTALL.md $(DESTDIR)$(PREFIX)/share/doc/evenpool/INSTALL.md
+	@echo "installed $$(bin/evenpool version); systemd/INSTALL.md says what comes next"
 
 clean: ## remove bin/
 	rm -rf bin
