@@ -9,11 +9,12 @@ import (
 
 // Problem is one thing that is wrong with a file, or only doubtful.
 type Problem struct {
-	File         string // as it was given to Load or Parse
-	Line, Column int    // from 1, the column in characters; 0 if it is about the file as a whole
-	Path         string // such as "pools[0].probe.schedule"; escaped; empty if it is about the file as a whole
-	Value        string // as it was written, quoted if it is a text, escaped, without passwords; empty if there is none
-	What         string // what is wrong and what to write instead
+	File   string `json:"file"`             // as it was given to Load or Parse
+	Line   int    `json:"line,omitempty"`   // from 1; 0 if it is about the file as a whole
+	Column int    `json:"column,omitempty"` // from 1, in characters; 0 like Line
+	Path   string `json:"path,omitempty"`   // such as "pools[0].probe.schedule"; escaped; empty if it is about the file as a whole
+	Value  string `json:"value,omitempty"`  // as it was written, quoted if it is a text, escaped, without passwords; empty if there is none
+	What   string `json:"what"`             // what is wrong and what to write instead
 }
 
 // String returns "FILE:LINE:COL: path: value: what".

@@ -55,7 +55,10 @@ func orderedJSON(v any) ([]byte, error) {
 		b.WriteByte(']')
 		return b.Bytes(), nil
 	}
-	return json.Marshal(v)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a & in a URL stays one
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 func appendJSON(b *bytes.Buffer, v any, after byte) error {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"evenpool/daemon/config"
+)
+
+func policyCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "policy",
+		Usage: "check a configuration, or show the one in effect",
+		Description: `Examples:
+   evenpool policy check ./evenpool.yaml
+   evenpool policy show`,
+		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand()},
+	}
+}
+
+func policyCheckCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "say all that is wrong with a configuration, and when it would run",
+		ArgsUsage: "FILE",
+		Description: `Reads the file alone: it asks no source, judge, Redis or daemon. What is wrong
+goes to standard error, a line each, and the exit code is 78.
+
+Examples:
+   evenpool policy check /etc/evenpool/evenpool.yaml
+   evenpool policy check ./evenpool.yaml -o json`,
+		Flags: []cli.Flag{outputFlag()},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("policy check takes one argument, the FILE to check")
+			}
+			return checkPolicy(c, c.Args().First(), time.Now())
+		},
+	}
+}
+
+func policyShowCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "show a configuration as it takes effect, defaults included",
+		ArgsUsage: " ",
+		Description: `Users, passwords and keys in URLs are shown as ***.
+
+Examples:
+   evenpool policy show
+   evenpool policy show -c ./evenpool.yaml -o json`,
+		Flags: []cli.Flag{configFlag(), outputFlag()},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("policy show takes no arguments; name the configuration with -c")
+			}
+			cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
+			if err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return writeJSON(c.App.Writer, cfg)
+			}
+			text, err := yaml.Marshal(cfg)
+			if err != nil {
+				return err
+			}
+			_, err = c.App.Writer.Write(text)
+			return err
+		},
+	}
+}
+
+// policyCheck is what policy check has to say about a file.
+type policyCheck struct {
+	File      string           `json:"file"`
+	OK        bool             `json:"ok"`
+	Problems  []config.Problem `json:"problems"`
+	Warnings  []config.Warning `json:"warnings"`
+	Schedules []policySchedule `json:"schedules"`
+}
+
+// policySchedule says when a pool or source is next due.
+type policySchedule struct {
+	Kind     string      `json:"kind"` // pool or source
+	Name     string      `json:"name"`
+	Schedule string      `json:"schedule"`
+	Next     []time.Time `json:"next"` // in UTC, without the run at the daemon's start
+}
+
+// shownRuns is how many runs of each schedule are shown: enough to see its step
+// and whether it is the one that was meant.
+const shownRuns = 5
+
+func checkPolicy(c *cli.Context, file string, now time.Time) error {
+	check := policyCheck{File: file, Problems: []config.Problem{}, Warnings: []config.Warning{}, Schedules: []policySchedule{}}
+	cfg, warnings, err := config.Load(file, configDefaults())
+	check.Warnings = append(check.Warnings, warnings...)
+	for _, w := range warnings {
+		fmt.Fprintf(c.App.ErrWriter, "warning: %s\n", w)
+	}
+	if err != nil {
+		fmt.Fprintln(c.App.ErrWriter, err)
+		if problems := (config.Errors)(nil); errors.As(err, &problems) {
+			check.Problems = problems
+		}
+		if wantsJSON(c) {
+			if err := writeJSON(c.App.Writer, check); err != nil {
+				return err
+			}
+		}
+		return &exitError{code: exitConfig}
+	}
+	check.OK = true
+	for _, p := range cfg.Pools {
+		check.Schedules = append(check.Schedules, schedule("pool", p.Name, p.Probe.Schedule, now))
+	}
+	for _, s := range cfg.Sources {
+		check.Schedules = append(check.Schedules, schedule("source", s.Name, s.Schedule, now))
+	}
+	if wantsJSON(c) {
+		return writeJSON(c.App.Writer, check)
+	}
+	return writeCheck(c.App.Writer, check)
+}
+
+func schedule(kind, name string, s config.Schedule, now time.Time) policySchedule {
+	out := policySchedule{Kind: kind, Name: name, Schedule: s.String()}
+	for range shownRuns {
+		now = s.Next(now)
+		if now.IsZero() {
+			break
+		}
+		out.Next = append(out.Next, now)
+	}
+	return out
+}
+
+func writeCheck(w io.Writer, check policyCheck) error {
+	fmt.Fprintf(w, "%s: sound\n\n", check.File)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "WHAT\tNAME\tSCHEDULE\tNEXT RUNS (UTC), BESIDES THE DAEMON'S START\n")
+	for _, s := range check.Schedules {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Kind, s.Name, s.Schedule, runs(s.Next))
+	}
+	return table.Flush()
+}
+
+// runs writes times in one line, each day once.
+func runs(times []time.Time) string {
+	text, day := "", ""
+	for _, t := range times {
+		if d := t.Format(time.DateOnly); d != day {
+			day = d
+			text += "  " + d
+		}
+		text += " " + t.Format(time.TimeOnly)
+	}
+	return text[min(2, len(text)):]
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"evenpool/daemon/config"
+)
+
+const policyFile = `judges:
+  - name: mine
+    http: http://judge.example.org/
+    https: https://judge.example.org/
+sources:
+  - name: mylist
+    url: https://me:hunter2@www.example.org/http.txt?a=1&b=2
+    schedule: "0 6 29 2 *"
+pools:
+  - name: web
+    probe: {schedule: "*/30 * * * *"}
+`
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "evenpool.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPolicyCheckText(t *testing.T) {
+	cfg, _, err := config.Parse("evenpool.yaml", []byte(policyFile), config.Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 30, 22, 40, 0, 0, time.UTC)
+	check := policyCheck{File: "evenpool.yaml", Schedules: []policySchedule{
+		schedule("pool", "web", cfg.Pools[0].Probe.Schedule, now),
+		schedule("source", "mylist", cfg.Sources[0].Schedule, now),
+	}}
+	var out strings.Builder
+	if err := writeCheck(&out, check); err != nil {
+		t.Fatal(err)
+	}
+	const want = `evenpool.yaml: sound
+
+WHAT    NAME    SCHEDULE      NEXT RUNS (UTC), BESIDES THE DAEMON'S START
+pool    web     */30 * * * *  2026-11-30 23:00:00 23:30:00  2026-12-01 00:00:00 00:30:00 01:00:00
+source  mylist  0 6 29 2 *    2028-02-29 06:00:00  2032-02-29 06:00:00  2036-02-29 06:00:00  2040-02-29 06:00:00  2044-02-29 06:00:00
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestPolicyCheck(t *testing.T) {
+	sound := writeFile(t, policyFile)
+	doubtful := writeFile(t, policyFile+"    allocation: {restore: zero}\n")
+	broken := writeFile(t, policyFile+"    allocation: {restore: zero, start: -1, strat: min}\n")
+	missing := sound + ".missing"
+	const zero = `:12:27: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that` + "\n"
+	for _, tc := range []struct {
+		name, file string
+		code       int
+		stderr     string
+	}{
+		{"sound", sound, exitDone, ""},
+		{"doubtful", doubtful, exitDone, "warning: " + doubtful + zero},
+		{"broken", broken, exitConfig, "warning: " + broken + zero +
+			broken + ":12:40: pools[0].allocation.start: -1: expected one of min, median, max, zero, or a whole number from 0 to 2^52 (4503599627370496)\n" +
+			broken + ":12:44: pools[0].allocation.strat: unknown key; did you mean start?\n"},
+		{"missing", missing, exitConfig, missing + ": no such file or directory\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := runCLI(t, "policy", "check", tc.file)
+			if code != tc.code || stderr != tc.stderr {
+				t.Errorf("exit %d, stderr\n%s\nwant %d,\n%s", code, stderr, tc.code, tc.stderr)
+			}
+			if ok := strings.HasPrefix(stdout, tc.file+": sound\n"); ok != (tc.code == exitDone) || !ok && stdout != "" {
+				t.Errorf("stdout is\n%s", stdout)
+			}
+			code, stdout, stderr = runCLI(t, "policy", "check", tc.file, "-o", "json")
+			if code != tc.code || stderr != tc.stderr {
+				t.Errorf("with -o json: exit %d, stderr\n%s", code, stderr)
+			}
+			var got policyCheck
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+				t.Fatalf("%v in\n%s", err, stdout)
+			}
+			lines := strings.Count(tc.stderr, "\n")
+			if got.OK != (code == exitDone) || got.File != tc.file || len(got.Problems)+len(got.Warnings) != lines {
+				t.Errorf("got %+v", got)
+			}
+			if got.OK && (len(got.Schedules) != 2 || len(got.Schedules[0].Next) != shownRuns) {
+				t.Errorf("schedules: %+v", got.Schedules)
+			}
+		})
+	}
+}
+
+func TestPolicyShow(t *testing.T) {
+	file := writeFile(t, policyFile)
+	code, stdout, stderr := runCLI(t, "policy", "show", "-c", file)
+	if code != exitDone || stderr != "" {
+		t.Fatalf("exit %d, stderr %s", code, stderr)
+	}
+	for _, want := range []string{"timeout: 8s\n", "schedule: \"*/30 * * * *\"\n", "url: https://***@www.example.org/http.txt?a=1&b=2\n", "start: min\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	code, stdout, _ = runCLI(t, "policy", "show", "-c", file, "-o", "json")
+	var got struct {
+		Sources []struct{ URL string }
+		Pools   []struct{ Probe struct{ Timeout string } }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitDone {
+		t.Fatalf("exit %d, %v in\n%s", code, err, stdout)
+	}
+	if got.Pools[0].Probe.Timeout != "8s" || got.Sources[0].URL != "https://***@www.example.org/http.txt?a=1&b=2" || strings.Contains(stdout, `\u0026`) {
+		t.Errorf("got\n%s", stdout)
+	}
+	code, stdout, stderr = runCLI(t, "policy", "show", "-c", file+".missing")
+	if code != exitConfig || stdout != "" || stderr != "evenpool: "+file+".missing: no such file or directory\n" {
+		t.Errorf("a missing file: exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestPolicyUsage(t *testing.T) {
+	for _, args := range [][]string{{"policy", "check"}, {"policy", "check", "a", "b"}, {"policy", "show", "a"}, {"policy", "chekc", "a"}} {
+		if code, stdout, stderr := runCLI(t, args...); code != exitUsage || stdout != "" || stderr == "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}
