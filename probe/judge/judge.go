@@ -6,6 +6,7 @@ package judge
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -121,5 +122,7 @@ func NewServer(h http.Handler) *http.Server {
 		WriteTimeout:      5 * time.Second,
 		IdleTimeout:       5 * time.Second,
 		MaxHeaderBytes:    MaxHeaderBytes,
+		// Strangers cut connections all the time: nobody needs to read of each.
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}
 }

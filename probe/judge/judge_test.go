@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -65,5 +66,30 @@ func TestRefusals(t *testing.T) {
 	}
 	if h.Hits() != int64(len(tests)) {
 		t.Errorf("%d hits of %d", h.Hits(), len(tests))
+	}
+}
+
+// TestSelfSigned: it verifies for its names and for no other, with itself as the
+// authority.
+func TestSelfSigned(t *testing.T) {
+	cert, text, err := SelfSigned("judge.example.org", "203.0.113.9", "2001:db8::1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) || strings.Contains(string(text), "KEY") {
+		t.Fatalf("PEM: %s", text)
+	}
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, good := range map[string]bool{"judge.example.org": true, "203.0.113.9": true, "[2001:db8::1]": true, "other.example.org": false, "203.0.113.10": false} {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); (err == nil) != good {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, _, err := SelfSigned(); err == nil {
+		t.Error("a certificate for nobody")
 	}
 }

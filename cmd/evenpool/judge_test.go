@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"evenpool/daemon/config"
+)
+
+// TestJudge: what it prints is a configuration, and what the configuration names
+// is a judge with a certificate that the configuration trusts.
+func TestJudge(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "judge.pem")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"evenpool", "judge", "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--write-cert", file},
+			strings.NewReader(""), in, t.Output())
+		in.Close()
+	}()
+	var text strings.Builder
+	lines := bufio.NewScanner(io.TeeReader(out, &text))
+	for lines.Scan() && !strings.Contains(lines.Text(), "allow_addresses") {
+	}
+	_, judges, ok := strings.Cut(text.String(), "In a configuration:\n\n")
+	if !ok {
+		t.Fatalf("printed %q", text.String())
+	}
+	yaml := judges + "sources: [{name: s, url: 'https://example.org/x', scheme: http}]\npools: [{name: p}]\n"
+	cfg, warnings, err := config.Parse("printed", []byte(yaml), config.Defaults{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v %v in\n%s", err, warnings, yaml)
+	}
+	j := cfg.Judges[0]
+	if len(j.AllowAddresses) != 1 || j.AllowAddresses[0].String() != "127.0.0.1/32" {
+		t.Errorf("opens %v", j.AllowAddresses)
+	}
+	pem, err := os.ReadFile(j.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	for _, u := range []string{j.HTTP.String(), j.HTTPS.String()} {
+		if _, body := fetch(t, client, "GET", u+"?nonce=0123456789abcdef"); !strings.Contains(body, `"nonce":"0123456789abcdef"`) {
+			t.Errorf("%s answers %q", u, body)
+		}
+	}
+	cancel()
+	if got := <-code; got != exitDone {
+		t.Errorf("exit %d after a signal", got)
+	}
+}
+
+func TestJudgeLines(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		lines judgeLines
+		host  string
+		want  string
+	}{
+		{"by name", judgeLines{http: "[::]:80", https: "[::]:443"}, "judge.example.org",
+			"    http: http://judge.example.org:80/\n    https: https://judge.example.org:443/\n"},
+		{"by address", judgeLines{http: "8.8.8.8:8080"}, "", "    http: http://8.8.8.8:8080/\n"},
+		{"everywhere", judgeLines{http: "[::]:80"}, "", "    http: http://HOST:80/\n"},
+		{"private", judgeLines{http: "10.0.0.1:80", caFile: "x.pem"}, "",
+			"    http: http://10.0.0.1:80/\n    ca_file: x.pem    # a copy of this file; a new one at each start\n    allow_addresses: [10.0.0.1/32]    # not a public address\n"},
+	} {
+		var got strings.Builder
+		if err := tc.lines.write(&got, tc.host); err != nil {
+			t.Fatal(err)
+		}
+		if _, text, _ := strings.Cut(got.String(), "  - name: mine\n"); text != tc.want {
+			t.Errorf("%s: got\n%s", tc.name, text)
+		}
+	}
+}
+
+func TestJudgeUsage(t *testing.T) {
+	for _, tc := range []struct{ args, stderr string }{
+		{"", "nothing to serve: give --http ADDRESS:PORT, --https ADDRESS:PORT, or both"},
+		{"now", `judge takes no arguments, and got "now"`},
+		{"--http 80", "--http 80: want ADDRESS:PORT, such as 127.0.0.1:8080 or :80"},
+		{"--https :443", "--https needs --cert FILE and --key FILE; or --write-cert FILE, to make a certificate that those who read the file can verify"},
+		{"--https :443 --cert x", "--cert and --key belong together"},
+		{"--http :80 --cert x --key y", "a certificate is for https: add --https ADDRESS:PORT"},
+		{"--https :443 --cert x --key y --write-cert z", "--write-cert is for the certificate that is made without --cert"},
+		{"--https :443 --write-cert z", "--write-cert needs --host NAME: the certificate is for one name, and :443 is every address"},
+	} {
+		code, stdout, stderr := runCLI(t, append([]string{"judge"}, strings.Fields(tc.args)...)...)
+		if code != exitUsage || stdout != "" || stderr != "evenpool: "+tc.stderr+"\n" {
+			t.Errorf("%s: exit %d, %q, %q", tc.args, code, stdout, stderr)
+		}
+	}
+	code, _, stderr := runCLI(t, "judge", "--https", "127.0.0.1:0", "--cert", "/nonexistent", "--key", "/nonexistent")
+	if code != exitFailed || !regexp.MustCompile(`^evenpool: --cert, --key: open /nonexistent: no such file or directory\n$`).MatchString(stderr) {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"evenpool/daemon/config"
+	"evenpool/probe"
+	"evenpool/sources"
+	"evenpool/sources/proxyurl"
+)
+
+func probeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "probe",
+		Usage:     "try proxies once, and show what they can do",
+		ArgsUsage: "[URL...]",
+		Description: `Asks the judges of a configuration, or those given by flags, through each proxy,
+for all that the judges can show, and directly before and after. Nothing is kept.
+A proxy with a password is read from a list, where other users do not see it.
+The status is 0 when all were tried, whatever was found.
+
+Examples:
+   evenpool probe http://203.0.113.7:8080 socks5://203.0.113.8:1080
+   evenpool probe --list proxies.txt -o json
+   evenpool probe --list - --judge-https https://example.org/robots.txt --expect User-agent`,
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "list", Usage: "`FILE` with proxies, one a line, in any form that a source may have; - is standard input"},
+			&cli.StringFlag{Name: "judge-http", Usage: "`URL` of a judge in place of the configuration's; shows http"},
+			&cli.StringFlag{Name: "judge-https", Usage: "`URL` of a judge in place of the configuration's; shows tls"},
+			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that the judge's page contains, with status 200; default: it is an evenpool judge"},
+			&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with authorities in PEM for --judge-https, besides the system's"},
+			&cli.StringSliceFlag{Name: "allow-address", Usage: "`PREFIX` that may be dialled although it is not public, for the proxies and for judges given by flags; may be repeated"},
+			&cli.IntFlag{Name: "concurrency", Value: 64, Usage: "how many proxies are tried at once, `N` from 1 to 10000"},
+			&cli.DurationFlag{Name: "timeout", Value: probe.DefaultTimeout, Usage: "`LIMIT` for each question, from dial to last byte"},
+			outputFlag(),
+		},
+		Action: runProbe,
+	}
+}
+
+func runProbe(c *cli.Context) error {
+	if n := c.Int("concurrency"); n < 1 || n > 10000 {
+		return usageError("--concurrency %d: want 1 to 10000", n)
+	}
+	if d := c.Duration("timeout"); d < 10*time.Millisecond || d > time.Minute {
+		return usageError("--timeout %v: want 10ms to 1m", d)
+	}
+	allow, err := parseAllow(c.StringSlice("allow-address"))
+	if err != nil {
+		return err
+	}
+	judges, err := probeJudges(c, allow)
+	if err != nil {
+		return err
+	}
+	candidates, err := probeCandidates(c, allow)
+	if err != nil {
+		return err
+	}
+	b := &bout{
+		prober: probe.New(probe.Options{Timeout: c.Duration("timeout")}),
+		allow:  allow,
+		judges: judges,
+		rules:  probe.Rules{Schemes: probe.Schemes()},
+		tried:  make([]tried, len(candidates)),
+	}
+	for i, candidate := range candidates {
+		b.tried[i].candidate = candidate
+	}
+	err = b.run(c.Context, c.Int("concurrency"), c.App.ErrWriter)
+	if !b.began {
+		return err
+	}
+	write := b.writeText
+	if wantsJSON(c) {
+		write = b.writeJSON
+	}
+	return errors.Join(err, write(c.App.Writer))
+}
+
+// parseAllow reads prefixes and single addresses.
+func parseAllow(texts []string) (proxyurl.Allow, error) {
+	var allow proxyurl.Allow
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(text)
+			if addrErr != nil || addr.Zone() != "" {
+				return nil, usageError("--allow-address %s: want a prefix, such as 127.0.0.0/8", proxyurl.Escape(text, 60))
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		allow = append(allow, prefix.Masked())
+	}
+	return allow, nil
+}
+
+// probeJudges gives the judges of the flags or else of the configuration.
+func probeJudges(c *cli.Context, allow proxyurl.Allow) ([]probe.Judge, error) {
+	byFlags := c.IsSet("judge-http") || c.IsSet("judge-https")
+	if !byFlags {
+		if c.IsSet("expect") || c.IsSet("ca-file") {
+			return nil, usageError("--expect and --ca-file are for a judge given by --judge-http or --judge-https")
+		}
+		cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
+		if err != nil {
+			return nil, err
+		}
+		var judges []probe.Judge
+		for _, j := range cfg.Judges {
+			judge, err := probeJudge(j)
+			if err != nil {
+				return nil, &exitError{exitConfig, err}
+			}
+			judges = append(judges, judge)
+		}
+		return judges, nil
+	}
+	j := config.Judge{Name: "flags", CAFile: c.String("ca-file"), AllowAddresses: allow}
+	var err error
+	if j.HTTP, err = judgeURL(c, "judge-http", "http"); err != nil {
+		return nil, err
+	}
+	if j.HTTPS, err = judgeURL(c, "judge-https", "https"); err != nil {
+		return nil, err
+	}
+	if c.IsSet("expect") {
+		j.Expect = &config.Expect{Status: 200, Contains: c.String("expect")}
+	}
+	judge, err := probeJudge(j)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	return []probe.Judge{judge}, nil
+}
+
+func judgeURL(c *cli.Context, flag, scheme string) (*url.URL, error) {
+	if !c.IsSet(flag) {
+		return nil, nil
+	}
+	u, err := url.Parse(c.String(flag))
+	if err != nil || u.Scheme != scheme || u.Hostname() == "" || u.User != nil {
+		return nil, usageError("--%s %s: want a URL such as %s://judge.example.org/", flag, proxyurl.Escape(c.String(flag), 100), scheme)
+	}
+	return u, nil
+}
+
+func probeJudge(j config.Judge) (probe.Judge, error) {
+	roots, err := j.RootCAs()
+	if err != nil {
+		return probe.Judge{}, err
+	}
+	judge := probe.Judge{Name: j.Name, HTTP: j.HTTP, HTTPS: j.HTTPS, Allow: j.AllowAddresses, RootCAs: roots}
+	if j.Expect != nil {
+		judge.Expect = &probe.Expect{Status: j.Expect.Status, Contains: j.Expect.Contains}
+	}
+	return judge, nil
+}
+
+// probeCandidates reads the arguments, or the list.
+func probeCandidates(c *cli.Context, allow proxyurl.Allow) ([]sources.Candidate, error) {
+	if name := c.String("list"); name != "" {
+		if c.Args().Present() {
+			return nil, usageError("give proxies as arguments or by --list, not both")
+		}
+		return listCandidates(c, name, allow)
+	}
+	if !c.Args().Present() {
+		return nil, usageError("no proxy to try: give URLs, or --list FILE")
+	}
+	var candidates []sources.Candidate
+	for _, text := range c.Args().Slice() {
+		u, err := proxyurl.ParseURL(text)
+		if err != nil {
+			return nil, usageError("%v; want a URL such as http://203.0.113.7:8080", err)
+		}
+		if u.Endpoint.HasUser() {
+			return nil, usageError("%s has a password, and other users of this host can see arguments: put it in a file and use --list FILE, or --list - for standard input", u.Redacted())
+		}
+		candidates = append(candidates, sources.Candidate{Endpoint: u.Endpoint, Schemes: []proxyurl.Scheme{u.Scheme}})
+	}
+	return candidates, nil
+}
+
+func listCandidates(c *cli.Context, name string, allow proxyurl.Allow) ([]sources.Candidate, error) {
+	var r io.Reader = c.App.Reader
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("--list: %w", err)
+		}
+		defer f.Close()
+		r = f
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxListBytes+1)) // one more, so that the parser refuses it
+	if err != nil {
+		return nil, fmt.Errorf("--list %s: %w", name, err)
+	}
+	return parseCandidates(text, name, allow, c.App.ErrWriter)
+}
+
+// maxListBytes is what sources takes as well.
+const maxListBytes = 16 << 20
+
+// parseCandidates reads the list once for each scheme that can be spoken. A line
+// that names its scheme says the same each time; one that does not comes to claim
+// them all, and so all are tried.
+func parseCandidates(text []byte, name string, allow proxyurl.Allow, stderr io.Writer) ([]sources.Candidate, error) {
+	var candidates []sources.Candidate
+	for i, scheme := range probe.Schemes() {
+		src := sources.Source{Name: "list", Scheme: scheme, Allow: allow}
+		list, err := sources.Parse(bytes.NewReader(text), src, sources.Limits{})
+		offered, refused := sources.Offerable(list, src)
+		if i == 0 {
+			for port, n := range refused {
+				fmt.Fprintf(stderr, "%d left out: %s is never a proxy's\n", n, port)
+			}
+			for _, sample := range list.Samples {
+				fmt.Fprintf(stderr, "line %d: %s: %s\n", sample.Line, sample.Reason, sample.Text)
+			}
+			if n := list.Rejected(); n > 0 {
+				fmt.Fprintf(stderr, "%d of %d lines give no proxy\n", n, list.Records)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--list %s: %w", name, err)
+		}
+		if candidates == nil {
+			candidates = offered
+			continue
+		}
+		for j, again := range offered { // the same endpoints in the same order
+			for _, s := range again.Schemes {
+				if !slices.Contains(candidates[j].Schemes, s) {
+					candidates[j].Schemes = append(slices.Clone(candidates[j].Schemes), s)
+				}
+			}
+		}
+	}
+	return candidates, nil
+}
