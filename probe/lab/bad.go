@@ -90,15 +90,20 @@ func endlessTrailers(s *session, answer []byte) {
 	s.flood(func() []byte { return piece })
 }
 
-// bomb is small and unpacks to 16 MiB: gzip members may stand in a row.
+// bomb is small and unpacks to 16 MiB.
 func bomb(s *session) {
-	var member, all bytes.Buffer
+	packed := s.lab.bomb()
+	fmt.Fprintf(s, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", len(packed))
+	s.Write(packed)
+}
+
+// packBomb packs it: gzip members may stand in a row.
+func packBomb() []byte {
+	var member bytes.Buffer
 	w := gzip.NewWriter(&member)
-	w.Write(make([]byte, 1<<20))
+	w.Write(make([]byte, 256<<10))
 	w.Close()
-	all.Write(bytes.Repeat(member.Bytes(), 16))
-	fmt.Fprintf(s, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", all.Len())
-	s.Write(all.Bytes())
+	return bytes.Repeat(member.Bytes(), 64)
 }
 
 // floodConnect answers a CONNECT with a head that does not end.

@@ -24,12 +24,25 @@ func checks() map[Behaviour]func(*testing.T, *world, Proxy) {
 		"http-password": passwordHTTP,
 		"claimed-https": goodHTTP,
 		"flaky":         goodHTTP,
-		"socks4":        goodSocks4(false),
+		"socks4": func(t *testing.T, w *world, p Proxy) {
+			goodSocks4(false)(t, w, p)
+			to := netip.MustParseAddrPort(hostport(t, w.plain.URL))
+			conn := dial(t, p)
+			conn.Write(binary.BigEndian.AppendUint16([]byte{4, 1}, to.Port()))
+			io.WriteString(conn, "\x00\x00\x00\x01\x00localhost\x00")
+			var reply [8]byte
+			if _, err := io.ReadFull(conn, reply[:]); err != nil || reply != [8]byte{0, 91} {
+				t.Errorf("asked for a name: reply %v, %v; want a refusal", reply, err)
+			}
+		},
 		"socks4a": func(t *testing.T, w *world, p Proxy) {
 			goodSocks4(true)(t, w, p)
 			goodSocks4(false)(t, w, p)
 		},
-		"socks5":          goodSocks5,
+		"socks5": func(t *testing.T, w *world, p Proxy) {
+			goodSocks5(t, w, p)
+			mappedSocks5(t, w, p)
+		},
 		"socks5-password": passwordSocks5,
 		"transparent": func(t *testing.T, w *world, p Proxy) {
 			c := w.client(t, p)
@@ -114,7 +127,8 @@ func checks() map[Behaviour]func(*testing.T, *world, Proxy) {
 			if status != 200 || err != io.ErrUnexpectedEOF || !strings.HasPrefix("you asked for /a/page", body) {
 				t.Errorf("status %d, body %q, %v; want a cut body", status, body, err)
 			}
-			if _, err := io.WriteString(conn, "still there?"); err != nil {
+			// More than fits into the kernel's buffers: somebody reads it.
+			if _, err := conn.Write(make([]byte, 16<<20)); err != nil {
 				t.Errorf("the other direction: %v, want it open", err)
 			}
 		},
@@ -232,6 +246,19 @@ func goodSocks5(t *testing.T, w *world, p Proxy) {
 	w.wantRight(t, c, w.plain.URL)
 	w.wantRight(t, c, w.secure.URL)
 	w.wantRight(t, c, strings.Replace(w.plain.URL, "127.0.0.1", "localhost", 1))
+}
+
+// mappedSocks5 asks for ::ffff:127.0.0.1, which is loopback.
+func mappedSocks5(t *testing.T, w *world, p Proxy) {
+	to := netip.MustParseAddrPort(hostport(t, w.plain.URL))
+	mapped := netip.AddrFrom16(to.Addr().As16())
+	request := append([]byte("\x05\x01\x00\x05\x01\x00\x04"), mapped.AsSlice()...)
+	conn := dial(t, p)
+	conn.Write(binary.BigEndian.AppendUint16(request, to.Port()))
+	var reply [4]byte
+	if _, err := io.ReadFull(conn, reply[:]); err != nil || reply != [4]byte{5, 0, 5, 0} {
+		t.Errorf("reply %v, %v", reply, err)
+	}
 }
 
 func passwordSocks5(t *testing.T, w *world, p Proxy) {

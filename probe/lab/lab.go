@@ -83,6 +83,7 @@ type Lab struct {
 	slow     time.Duration
 	maxConns int
 	issuer   *issuer
+	bomb     func() []byte // packBomb, once
 	cancel   context.CancelFunc
 	running  sync.WaitGroup // acceptors and connections
 	sockets  []interface{ Close() error }
@@ -115,6 +116,7 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		slow:     cmp.Or(o.Slow, 10*time.Second),
 		maxConns: cmp.Or(o.MaxConns, 16384),
+		bomb:     sync.OnceValue(packBomb),
 		byName:   make(map[string]*entry),
 		conns:    make(map[net.Conn]*entry),
 	}

@@ -35,15 +35,14 @@ func (p socks4) serve(ctx context.Context, s *session) {
 	}
 	port := binary.BigEndian.Uint16(head[2:])
 	host := netip.AddrFrom4([4]byte(head[4:])).String()
-	named := bytes.Equal(head[4:7], []byte{0, 0, 0}) && head[7] != 0
-	if named && p.names {
+	if p.names && bytes.Equal(head[4:7], []byte{0, 0, 0}) && head[7] != 0 {
 		name, err := s.readString()
 		if err != nil {
 			return
 		}
 		host = name
 	}
-	if head[1] != 1 || named && !p.names {
+	if head[1] != 1 {
 		reply(socks4Rejected)
 		return
 	}
