@@ -7,6 +7,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,6 +43,7 @@ type Options struct {
 type Daemon struct {
 	cfg     *config.Config
 	opts    Options
+	socket  *socket
 	log     *slog.Logger
 	started time.Time
 	store   *alloc.Store
@@ -52,10 +54,12 @@ type Daemon struct {
 	pools   []*pool
 }
 
-// New makes a daemon from a configuration that was checked. It opens no
-// connection; with the embedded store it takes the state directory's lock and
-// reads what was saved there, and fails if it cannot. Call Run, or Close.
-func New(opts Options) (*Daemon, error) {
+// New makes a daemon from a configuration that was checked, and takes what no two
+// daemons may have: the socket, on which connections wait until Run answers
+// them, and with the embedded store the state directory, from which it reads
+// what was saved. It asks neither Redis nor the network. ErrSocketTaken when
+// another daemon has the socket. Call Run, or Close.
+func New(opts Options) (_ *Daemon, err error) {
 	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger}
 	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver})
 	byName := map[string]*source{}
@@ -72,6 +76,11 @@ func New(opts Options) (*Daemon, error) {
 		}
 		judges[cfg.Name] = judge
 	}
+	// The socket before the store: of two daemons with one configuration, the
+	// second is told of the first.
+	if d.socket, err = listen(opts.Config.Socket.Path, opts.Config.Socket.Mode); err != nil {
+		return nil, err
+	}
 	store, err := alloc.Open(alloc.Options{
 		URL:      opts.Config.Redis.URL,
 		Username: opts.Config.Redis.Username,
@@ -81,7 +90,7 @@ func New(opts Options) (*Daemon, error) {
 		Logger:   d.log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.socket.Close())
 	}
 	d.store = store
 	for _, cfg := range opts.Config.Pools {
@@ -111,26 +120,17 @@ func newJudge(cfg config.Judge) (probe.Judge, error) {
 }
 
 // Close gives back what New took. Run does it by itself.
-func (d *Daemon) Close() error { return d.store.Close() }
+func (d *Daemon) Close() error { return errors.Join(d.socket.Close(), d.store.Close()) }
 
 // Run serves until ctx ends, then stops in order: no new requests and cycles,
 // answers in flight are finished, probes under way are cancelled and held
-// against nobody, and the embedded store is saved last. It returns
-// ErrSocketTaken when another daemon has the socket.
+// against nobody, and the embedded store is saved last.
 func (d *Daemon) Run(ctx context.Context) (err error) {
-	defer func() {
-		if closeErr := d.store.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	listener, err := listen(d.cfg.Socket.Path, d.cfg.Socket.Mode)
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	d.started = time.Now()
 	// What ends first ends all: a store that cannot be saved, or ctx.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serveSocket(ctx, listener, maxConns, newRoutes(d, d.log), d.log) })
+	group.Go(func() error { return serveSocket(ctx, d.socket, maxConns, newRoutes(d, d.log), d.log) })
 	d.schedule(ctx)
 	group.Go(func() error { return d.store.Run(ctx) })
 	group.Go(func() error { return d.watchStore(ctx) })

@@ -8,6 +8,10 @@ func commands() []*cli.Command {
 		serveCommand(),
 		demoCommand(),
 		labCommand(),
+		judgeCommand(),
+		policyCommand(),
+		probeCommand(),
+		sourcesCommand(),
 		versionCommand(),
 	}
 }

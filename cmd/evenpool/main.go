@@ -80,7 +80,11 @@ func prepare(list []*cli.Command) {
 }
 
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	return usageError("%v; see 'evenpool %s --help'", err, c.Command.Name)
+	command := c.Command.HelpName
+	if command == "" {
+		command = "evenpool"
+	}
+	return usageError("%v; see '%s --help'", err, command)
 }
 
 // The exit codes of the command line.

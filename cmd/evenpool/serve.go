@@ -57,14 +57,13 @@ func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 		log.Warn("this host has no name; events will not say where they come from", "err", err)
 	}
 	d, err := daemon.New(daemon.Options{Config: cfg, Password: password, Version: version, Logger: log, Hostname: hostname})
-	if err != nil {
-		return err
-	}
-	err = d.Run(c.Context)
 	if errors.Is(err, daemon.ErrSocketTaken) {
 		return &exitError{exitTaken, err}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.Run(c.Context)
 }
 
 // loadConfig reads a configuration; its warnings go to stderr, and its errors are
