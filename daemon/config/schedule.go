@@ -72,8 +72,9 @@ func every(spec string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseCron is cron's parser with its panics turned into errors (v3.0.1 has one
-// for a TZ= without a space, and may have others), and with UTC for a zone.
+// parseCron is cron's parser with its panics turned into errors: v3.0.1 has one
+// for a TZ= without a space, and may have others. What it returns takes its zone
+// from the time that it is asked with.
 func parseCron(spec string) (s cron.Schedule, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -88,9 +89,6 @@ func parseCron(spec string) (s cron.Schedule, err error) {
 		what, _, _ := strings.Cut(err.Error(), ": strconv.")
 		what = strings.Replace(what, "failed to parse int from", "not a number:", 1)
 		return nil, fmt.Errorf("cron does not take it: %s", what)
-	}
-	if spec, ok := s.(*cron.SpecSchedule); ok {
-		spec.Location = time.UTC
 	}
 	return s, nil
 }

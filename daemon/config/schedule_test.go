@@ -26,6 +26,15 @@ func TestScheduleInterval(t *testing.T) {
 	}
 }
 
+// No text that reaches it is known to make the parser panic; one that is refused
+// before it shows that a panic would be an error.
+func TestS2_PanicOfTheParserIsAnError(t *testing.T) {
+	s, err := parseCron("TZ=UTC")
+	if s != nil || err == nil || !strings.HasPrefix(err.Error(), "the cron parser gives up on it (") {
+		t.Errorf("got %v, %v", s, err)
+	}
+}
+
 // Wherever the host is, and across its daylight saving, runs are in UTC.
 func TestS3_SchedulesAreUTC(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
