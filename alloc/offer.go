@@ -23,7 +23,7 @@ func (p *Pool) Offer(ctx context.Context, offers []Offer, due time.Time) (added 
 		args := make([]any, 0, 1+2*len(some))
 		args = append(args, due.UnixMilli())
 		for _, offer := range some {
-			args = append(args, offer.Endpoint, offer.Record)
+			args = append(args, offer.Endpoint, "1|"+string(offer.Record))
 		}
 		reply, err := p.run(ctx, p.store.scripts.offer, keys, args...)
 		if err != nil {

@@ -67,14 +67,14 @@ const (
 // restore policies are decided inside the script, from the set as it is then. A settlement whose
 // record has been settled by others since is stale and changes nothing.
 //
-// More than 500 take several scripts; after an error, what came of those before it is returned
+// More than 50 take several scripts; after an error, what came of those before it is returned
 // with it. After ErrOutcomeUnknown, settling the same again is harmless: what was done is stale then.
 func (p *Pool) Settle(ctx context.Context, settlements []Settlement, policy SettlePolicy) ([]Settled, error) {
 	k := p.keys
 	keys := []string{k.eligible, k.retired, k.record, k.due, k.events, k.meta}
 	var out []Settled
 	for len(settlements) > 0 {
-		some := settlements[:min(len(settlements), maxPerCall)]
+		some := settlements[:min(len(settlements), maxSettled)]
 		settlements = settlements[len(some):]
 		reply, err := p.run(ctx, p.store.scripts.settle, keys, p.settleArgs(some, policy)...)
 		if err != nil {

@@ -4,7 +4,7 @@
 -- KEYS[2]  zset  due: endpoint -> when it is to be probed next, ms since the epoch
 -- KEYS[3]  hash  meta
 -- ARGV[1]  when a new one is due, ms since the epoch
--- ARGV[2], ARGV[3], then on in pairs: endpoint, JSON; at most 500 pairs
+-- ARGV[2], ARGV[3], then on in pairs: endpoint, 1|JSON; at most 500 pairs
 -- Reply:   how many were new
 -- Errors:  POOLLOST  there is no meta
 --          WRONGTYPE a key is of another type
@@ -26,12 +26,26 @@ if not tonumber(ARGV[1]) or #ARGV % 2 ~= 1 or #ARGV > 1001 then
   return redis.error_reply('BADARG expected a time and at most 500 pairs of endpoint and record')
 end
 
-local added = 0
+local endpoints = {}
 for i = 2, #ARGV, 2 do
-  if redis.call('HSETNX', KEYS[1], ARGV[i], '1|' .. ARGV[i + 1]) == 1 then
-    added = added + 1
+  endpoints[#endpoints + 1] = ARGV[i]
+end
+if #endpoints == 0 then return 0 end
+local known = redis.call('HMGET', KEYS[1], unpack(endpoints))
+
+local records, due, seen = {}, {}, {}
+for i = 1, #endpoints do
+  local endpoint = endpoints[i]
+  if not known[i] and not seen[endpoint] then
+    seen[endpoint] = true
+    records[#records + 1] = endpoint
+    records[#records + 1] = ARGV[2 * i + 1]
   end
   -- Also for one that is known: a record without a due time would never be probed again.
-  redis.call('ZADD', KEYS[2], 'NX', ARGV[1], ARGV[i])
+  due[#due + 1] = ARGV[1]
+  due[#due + 1] = endpoint
 end
-return added
+
+if #records > 0 then redis.call('HSET', KEYS[1], unpack(records)) end
+redis.call('ZADD', KEYS[2], 'NX', unpack(due))
+return #records / 2

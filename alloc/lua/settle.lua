@@ -16,7 +16,7 @@
 -- ARGV[4]  how long a retired count is remembered, ms
 -- ARGV[5]  this host's name, for the events
 -- ARGV[6]  how many events are kept, about
--- ARGV[7]  and on, eight for each item, at most 500 items:
+-- ARGV[7]  and on, eight for each item, at most 50 items:
 --          endpoint; version of the record that it started from (0: there was none); new JSON
 --          (empty: leave it); next due time in ms (0: leave it); keep, admit, retire or forget;
 --          member URL (empty for keep); the URL it was a member under before (admit; empty: none);
@@ -27,7 +27,8 @@
 --          WRONGTYPE a key is of another type
 --          BADARG    a policy, a number or an action is none, or there are too many items
 -- Twice:   what the first run changed is stale; what it only kept is kept again
--- Cost:    O(items * log(members + known)); with median and max some more commands per newcomer
+-- Cost:    O(items * log(members + known)); three commands for one that is admitted or retired, some
+--          more by median and max, none for one that is kept
 
 -- Read and refuse.
 local types = {'zset', 'hash', 'hash', 'zset', 'stream', 'hash'}
@@ -53,8 +54,8 @@ if not restore_words[ARGV[3]] and not string.match(ARGV[3], '^%d+$') then
   return redis.error_reply('BADARG unknown restore policy')
 end
 local first, fields = 7, 8
-if (#ARGV - first + 1) % fields ~= 0 or #ARGV - first + 1 > 500 * fields then
-  return redis.error_reply('BADARG expected at most 500 items of 8 fields')
+if (#ARGV - first + 1) % fields ~= 0 or #ARGV - first + 1 > 50 * fields then
+  return redis.error_reply('BADARG expected at most 50 items of 8 fields')
 end
 local actions = {keep = true, admit = true, retire = true, forget = true}
 for at = first, #ARGV, fields do
@@ -66,6 +67,16 @@ for at = first, #ARGV, fields do
     return redis.error_reply('BADARG an item admits or retires no member')
   end
 end
+
+-- What is known of the batch's endpoints; kept up while the items are worked through, and written
+-- at the end in few commands. Of a retired count: false when it is there but to be forgotten.
+local endpoints = {}
+for at = first, #ARGV, fields do
+  endpoints[#endpoints + 1] = ARGV[at]
+end
+if #endpoints == 0 then return {} end
+local records = redis.call('HMGET', KEYS[3], unpack(endpoints))
+local counts = redis.call('HMGET', KEYS[2], unpack(endpoints))
 
 local highest = 4503599627370496
 local function number(text)
@@ -81,6 +92,21 @@ local function sound(count)
   return math.floor(math.max(0, math.min(highest, count)))
 end
 
+local version, json, kept = {}, {}, {}
+for i = 1, #endpoints do
+  local endpoint = endpoints[i]
+  if records[i] then
+    local digits, rest = string.match(records[i], '^(%d+)|(.*)$')
+    version[endpoint], json[endpoint] = tonumber(digits or '0'), rest or ''
+  end
+  if counts[i] then
+    local count, at = string.match(counts[i], '^(.-)|(%d+)$')
+    local fresh = count and number(count) and tonumber(at) + forget_after > now
+    kept[endpoint] = fresh and sound(number(count)) or false
+  end
+end
+local changed_record, changed_due, changed_kept = {}, {}, {}
+
 -- The count of the member at a rank; in an empty pool, what was the lowest when it emptied.
 local function count_at(rank)
   local found = redis.call('ZRANGE', KEYS[1], rank, rank, 'WITHSCORES')
@@ -88,26 +114,24 @@ local function count_at(rank)
   return sound(number(redis.call('HGET', KEYS[6], 'emptied_min') or '0') or 0)
 end
 
-local function count_by(policy, kept)
-  if policy == 'min' then return count_at(0) end
+-- The lowest count: read once, and again when a member left.
+local lowest_count
+local function lowest()
+  lowest_count = lowest_count or count_at(0)
+  return lowest_count
+end
+
+local function count_by(policy, kept_count)
+  if policy == 'min' then return lowest() end
   if policy == 'max' then return count_at(-1) end
   if policy == 'median' then
     local members = redis.call('ZCARD', KEYS[1])
     return count_at(math.max(0, math.floor((members - 1) / 2)))
   end
   if policy == 'zero' then return 0 end
-  if policy == 'keep' then return kept end
-  if policy == 'floor' then return math.max(kept, count_at(0)) end
+  if policy == 'keep' then return kept_count end
+  if policy == 'floor' then return math.max(kept_count, lowest()) end
   return sound(tonumber(policy))
-end
-
--- The count that an endpoint had when it was retired, unless that is to be forgotten by now.
-local function remembered(endpoint)
-  local text = redis.call('HGET', KEYS[2], endpoint)
-  if not text then return nil, false end
-  local count, at = string.match(text, '^(.-)|(%d+)$')
-  if not count or not number(count) or tonumber(at) + forget_after <= now then return nil, true end
-  return sound(number(count)), true
 end
 
 local function tell(change, at, before, after, policy)
@@ -115,6 +139,12 @@ local function tell(change, at, before, after, policy)
     'at_ms', ARGV[1], 'change', change, 'endpoint', ARGV[at], 'member', ARGV[at + 5],
     'previous', ARGV[at + 6], 'reason', ARGV[at + 7], 'before', before, 'after', after,
     'policy', policy, 'host', ARGV[5])
+end
+
+local function forget_count(endpoint)
+  if kept[endpoint] ~= nil then
+    kept[endpoint], changed_kept[endpoint] = nil, true
+  end
 end
 
 local function admit(at)
@@ -126,16 +156,19 @@ local function admit(at)
     if has then count = math.max(count, sound(number(has))) end
     redis.call('ZREM', KEYS[1], previous)
     redis.call('ZADD', KEYS[1], has and 'XX' or 'NX', whole(count), member)
-    redis.call('HDEL', KEYS[2], endpoint)
+    lowest_count = nil
+    forget_count(endpoint)
     tell('moved', at, had, whole(count), '')
     return 'moved', had, whole(count), ''
   end
   if has then return 'none', has, has, '' end
-  local kept = remembered(endpoint)
-  local policy = kept and ARGV[3] or ARGV[2]
-  local before, after = kept and whole(kept) or '', whole(count_by(policy, kept))
+  local kept_count = kept[endpoint]
+  local policy = kept_count and ARGV[3] or ARGV[2]
+  local count = count_by(policy, kept_count)
+  local before, after = kept_count and whole(kept_count) or '', whole(count)
   redis.call('ZADD', KEYS[1], 'NX', after, member)
-  redis.call('HDEL', KEYS[2], endpoint)
+  if lowest_count then lowest_count = math.min(lowest_count, count) end
+  forget_count(endpoint)
   tell('admitted', at, before, after, policy)
   return 'admitted', before, after, policy
 end
@@ -144,30 +177,24 @@ local function retire(at)
   local endpoint, member = ARGV[at], ARGV[at + 5]
   local has = redis.call('ZSCORE', KEYS[1], member)
   if not has then return 'none', '', '', '' end
-  local count = whole(sound(number(has)))
+  local count = sound(number(has))
   redis.call('ZREM', KEYS[1], member)
-  redis.call('HSET', KEYS[2], endpoint, count .. '|' .. ARGV[1])
+  lowest_count = nil
+  kept[endpoint], changed_kept[endpoint] = count, true
   if redis.call('ZCARD', KEYS[1]) == 0 then
-    redis.call('HSET', KEYS[6], 'emptied_min', count)
+    redis.call('HSET', KEYS[6], 'emptied_min', whole(count))
   end
   tell('retired', at, has, '', '')
   return 'retired', has, '', ''
 end
 
--- Write, item by item; from here on nothing is refused but what is stale.
+-- Write: the set and the events item by item. From here on nothing is refused but what is stale.
 local reply = {}
 for at = first, #ARGV, fields do
-  local endpoint, json, action = ARGV[at], ARGV[at + 2], ARGV[at + 4]
+  local endpoint, action = ARGV[at], ARGV[at + 4]
   local started = tonumber(ARGV[at + 1])
-  local version, old = 0, nil
-  local record = redis.call('HGET', KEYS[3], endpoint)
-  if record then
-    local number_text, rest = string.match(record, '^(%d+)|(.*)$')
-    version, old = tonumber(number_text or '0'), rest or ''
-  end
-
   local change, before, after, policy = 'none', '', '', ''
-  if started < version or (not record and started > 0) then
+  if started < (version[endpoint] or 0) or (not version[endpoint] and started > 0) then
     -- Somebody settled it later, or forgot it: this one speaks of what is no more.
     change = 'stale'
   else
@@ -177,24 +204,61 @@ for at = first, #ARGV, fields do
       change, before, after, policy = retire(at)
     end
     if action == 'forget' then
-      redis.call('HDEL', KEYS[3], endpoint)
-      redis.call('ZREM', KEYS[4], endpoint)
+      version[endpoint], json[endpoint] = nil, nil
+      changed_record[endpoint], changed_due[endpoint] = true, false
     else
-      if json ~= '' or (record and action ~= 'keep') then
-        if json == '' then json = old end
-        redis.call('HSET', KEYS[3], endpoint, whole(math.max(version, started) + 1) .. '|' .. json)
-        record = json
+      if ARGV[at + 2] ~= '' then json[endpoint] = ARGV[at + 2] end
+      if json[endpoint] and (ARGV[at + 2] ~= '' or action ~= 'keep') then
+        version[endpoint] = math.max(version[endpoint] or 0, started) + 1
+        changed_record[endpoint] = true
       end
-      if record and tonumber(ARGV[at + 3]) > 0 then
-        redis.call('ZADD', KEYS[4], ARGV[at + 3], endpoint)
+      if json[endpoint] and tonumber(ARGV[at + 3]) > 0 then
+        changed_due[endpoint] = ARGV[at + 3]
       end
     end
-    local kept, there = remembered(endpoint)
-    if there and not kept then redis.call('HDEL', KEYS[2], endpoint) end
+    if kept[endpoint] == false then forget_count(endpoint) end
   end
   reply[#reply + 1] = change
   reply[#reply + 1] = before
   reply[#reply + 1] = after
   reply[#reply + 1] = policy
 end
+
+-- Write: the rest at once.
+local function write(command, key, list)
+  if #list > 0 then redis.call(command, key, unpack(list)) end
+end
+local set, gone = {}, {}
+for endpoint in pairs(changed_record) do
+  if version[endpoint] then
+    set[#set + 1] = endpoint
+    set[#set + 1] = whole(version[endpoint]) .. '|' .. json[endpoint]
+  else
+    gone[#gone + 1] = endpoint
+  end
+end
+write('HSET', KEYS[3], set)
+write('HDEL', KEYS[3], gone)
+set, gone = {}, {}
+for endpoint, due in pairs(changed_due) do
+  if due then
+    set[#set + 1] = due
+    set[#set + 1] = endpoint
+  else
+    gone[#gone + 1] = endpoint
+  end
+end
+write('ZADD', KEYS[4], set)
+write('ZREM', KEYS[4], gone)
+set, gone = {}, {}
+for endpoint in pairs(changed_kept) do
+  if kept[endpoint] then
+    set[#set + 1] = endpoint
+    set[#set + 1] = whole(kept[endpoint]) .. '|' .. ARGV[1]
+  else
+    gone[#gone + 1] = endpoint
+  end
+end
+write('HSET', KEYS[2], set)
+write('HDEL', KEYS[2], gone)
 return reply
