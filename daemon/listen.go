@@ -162,7 +162,7 @@ func bind(path string, mode fs.FileMode) (_ *net.UnixListener, _ fs.FileInfo, er
 	if err != nil {
 		return nil, nil, err
 	}
-	// net would remove the file that has the name then, whoever made it.
+	// net would remove what has the temporary name then, whoever made it.
 	ln.SetUnlinkOnClose(false)
 	defer func() {
 		if err != nil {
