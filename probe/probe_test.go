@@ -212,6 +212,11 @@ func TestCompressionIsNotUndone(t *testing.T) {
 func TestRound(t *testing.T) {
 	e := mustProxy(t, "http://198.51.100.1:80").Endpoint
 	asks := []Ask{{pageJudge(t), HTTP}}
+	hostile := func(conn net.Conn) {
+		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n<script>{\"evenpool_judge\":1,\"nonce\":%q}", req.URL.Query().Get("nonce"))
+		}
+	}
 	garbage := func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 4096))
 		_, _ = io.WriteString(conn, "\xff")
@@ -228,11 +233,16 @@ func TestRound(t *testing.T) {
 		{"garbage", t.Context(), pipeProber(garbage), []Outcome{Garbage, Garbage, Garbage}},
 		{"refused", t.Context(), New(Options{Dial: failing(&fault{Refused, ""})}), []Outcome{Refused}},
 		{"forbidden", t.Context(), New(Options{}), []Outcome{ForbiddenAddress}},
+		{"hostile", t.Context(), pipeProber(hostile), []Outcome{Tampered}},
 		{"cancelled", ctx, New(Options{Dial: failing(io.EOF)}), []Outcome{Cancelled}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			schemes := []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS4A, proxyurl.SOCKS5}
+			asks := asks
+			if test.name == "hostile" {
+				asks = []Ask{{ownJudge(t), HTTP}}
+			}
 			var got []Outcome
 			for i, r := range test.p.Round(test.ctx, e, schemes, nil, asks) {
 				got = append(got, r.Outcome)
@@ -244,6 +254,20 @@ func TestRound(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAFailureEndsTheProbe: what comes after it would cost time and prove nothing.
+func TestAFailureEndsTheProbe(t *testing.T) {
+	j := pageJudge(t)
+	asks := []Ask{{j, HTTP}, {j, TLS}}
+	r := pipeProber(saying("HTTP/1.1 500 x\r\n\r\n")).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
+	if len(r.Checks) != 1 || r.Outcome != WrongStatus {
+		t.Errorf("got %+v", r)
+	}
+	r = pipeProber(saying(goodResponse)).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
+	if len(r.Checks) != 2 || r.Checks[0].Outcome != OK || r.Checks[1].Capability != TLS || r.Outcome != r.Checks[1].Outcome || r.Outcome == OK {
+		t.Errorf("got %+v", r)
 	}
 }
 
