@@ -25,7 +25,7 @@ type backend interface {
 	poolNames() []string
 	// allocate gives n allocations in order, or none when the pool is empty.
 	allocate(ctx context.Context, pool string, n int) ([]alloc.Allocation, error)
-	// emptyRetry says when a pool that is empty may have a member. It asks nobody.
+	// emptyRetry says when to ask an empty pool again, 1 s or more. It asks nobody.
 	emptyRetry(pool string) time.Duration
 	// status also answers when the store is away, and says so.
 	status(ctx context.Context) (api.Status, error)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"evenpool/daemon/api"
 	"evenpool/sources/proxyurl"
@@ -24,13 +23,9 @@ type reply struct {
 	text   string
 }
 
-// The bounds of what an empty pool gives as its time to ask again: a worker
-// shall neither hammer the daemon nor miss the member that a probe brings
-// out of turn.
-const (
-	minEmptyRetry = time.Second
-	maxEmptyRetry = time.Minute
-)
+// maxMemberText bounds a member in a text, in bytes: a host name of 253 and a
+// user and password of 255 each, percent-encoded, are shorter.
+const maxMemberText = 2048
 
 func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
 	many := c.query.has("n")
@@ -55,14 +50,16 @@ func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
 		}
 		var b strings.Builder
 		for _, a := range list {
-			b.WriteString(a.Member)
+			// Whoever else writes to the pool's set shall not break the lines. What we
+			// admit has nothing to escape.
+			b.WriteString(proxyurl.Escape(a.Member, maxMemberText))
 			b.WriteByte('\n')
 		}
 		return reply{text: b.String()}, nil
 	}
 	var retryMS int64
 	if len(list) == 0 {
-		retryMS = min(max(rt.backend.emptyRetry(pool), minEmptyRetry), maxEmptyRetry).Milliseconds()
+		retryMS = rt.backend.emptyRetry(pool).Milliseconds()
 	}
 	if many {
 		answer := api.AllocateMany{RetryAfterMS: retryMS}
