@@ -91,6 +91,8 @@ func TestLines(t *testing.T) {
 		{line: "1.2.3.4:80::secret", why: "bad-user"},
 		{line: "1.2.3.4:80:joe:", why: "bad-user"},
 		{line: "joe:%zz@1.2.3.4:80", why: "bad-user"},
+		{line: "[1.2.3.4]:80:joe:secret", why: "unparseable"},
+		{line: "[proxy.example.org]:80:joe:secret", why: "unparseable"},
 
 		// Two addresses that were glued together: neither is rescued, and none is
 		// made up.
@@ -170,6 +172,9 @@ func TestNoScheme(t *testing.T) {
 	l, got, err := parse(t, "1.2.3.4:80\nsocks4://1.2.3.5:80\n", Source{}, Limits{})
 	if want := []string{"1.2.3.5:80[socks4]"}; err != nil || !slices.Equal(got, want) || l.Rejects[ReasonNoScheme] != 1 {
 		t.Errorf("%v, %v, %v", got, l.Rejects, err)
+	}
+	if l.Format != "scheme" { // of two that are as frequent, the first in formats
+		t.Errorf("format %q, want scheme", l.Format)
 	}
 	if _, _, err := parse(t, "1.2.3.4:80\n1.2.3.5:80", Source{}, Limits{}); !errors.Is(err, ErrEmpty) ||
 		err.Error() != "the list names no candidate in 2 records (no-scheme 2)" {
