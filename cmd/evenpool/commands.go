@@ -6,6 +6,9 @@ import "github.com/urfave/cli/v2"
 func commands() []*cli.Command {
 	return []*cli.Command{
 		serveCommand(),
+		allocCommand(),
+		statusCommand(),
+		whyCommand(),
 		demoCommand(),
 		labCommand(),
 		judgeCommand(),

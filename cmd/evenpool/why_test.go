@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"evenpool/daemon/api"
+)
+
+func TestWhyText(t *testing.T) {
+	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	count := int64(18)
+	for _, tc := range []struct {
+		name string
+		why  api.Why
+		want string
+	}{
+		{"member", api.Why{
+			Proxy: "http://203.0.113.7:8080", State: api.StateMember, Count: &count, Text: "It meets all rules.",
+			Schemes: []string{"http", "https"}, Sources: []string{"a", "b"}, FirstSeenAt: ago(2 * time.Hour),
+			Passes: 3, NextProbeAt: now.Add(4 * time.Minute),
+			Rules:   []api.Rule{{Rule: "schemes", Result: api.RulePass, Text: "it speaks http"}, {Rule: "max_latency", Result: api.RulePass, Text: "230 ms of 3s"}},
+			Results: []api.Result{{At: ago(time.Minute), Proxy: "http://203.0.113.7:8080", Outcome: "ok", Judge: "mine", LatencyMS: 230}},
+		}, `http://203.0.113.7:8080: member, allocated 18 times
+It meets all rules.
+  listed as    http, https by a, b, first seen 2h 0m ago
+  record       3 passes in a row; next probe in 4m 0s
+  rules        pass schemes: it speaks http
+               pass max_latency: 230 ms of 3s
+  results      1m 0s ago, http://203.0.113.7:8080: ok, judge mine, 230 ms
+`},
+		{"retired", api.Why{
+			Proxy: "203.0.113.7:8080", State: api.StateRetired, Text: "It failed twice.", Schemes: []string{"http"}, Sources: []string{"a"}, Fails: 1,
+			Retired: &api.Retired{Count: 18, At: ago(time.Hour)},
+			Rules:   []api.Rule{{Rule: "require http", Result: api.RuleFail, Text: "refused"}, {Rule: "require tls", Result: api.RuleNotKnown, Text: "not asked"}},
+			Results: []api.Result{{At: now, Proxy: "http://203.0.113.7:8080", Outcome: "garbage", Stage: "response", Judge: "mine", Detail: "\x1b[2J"}},
+		}, `203.0.113.7:8080: retired
+It failed twice.
+  listed as    http by a
+  record       1 failure in a row
+  retired      1h 0m ago with count 18
+  rules        FAIL require http: refused
+               ?    require tls: not asked
+  results      now, http://203.0.113.7:8080: garbage at response, judge mine: \x1b[2J
+`},
+		{"unknown", api.Why{Proxy: "203.0.113.7:8080", State: api.StateUnknown, Text: "No source names it."},
+			"203.0.113.7:8080: unknown\nNo source names it.\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var b strings.Builder
+			if err := writeWhy(&b, tc.why, now); err != nil {
+				t.Fatal(err)
+			}
+			if b.String() != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", b.String(), tc.want)
+			}
+		})
+	}
+}
+
+func TestWhyCommand(t *testing.T) {
+	socket, asked := answering(t, 200, api.Why{Proxy: "203.0.113.7:8080", State: api.StateUnknown})
+	code, stdout, stderr := runCLI(t, "why", "http://u:***@203.0.113.7:8080", "--pool", "web", "--socket", socket)
+	if code != exitDone || stderr != "" || stdout != "203.0.113.7:8080: unknown\n" ||
+		*asked != "GET /v1/pools/web/proxies?url=http%3A%2F%2Fu%3A%2A%2A%2A%40203.0.113.7%3A8080" {
+		t.Errorf("exit %d, %q, %q, %s", code, stdout, stderr, *asked)
+	}
+	code, stdout, _ = runCLI(t, "why", "203.0.113.7:8080", "-o", "json", "--pool", "web", "--socket", socket)
+	var why api.Why
+	if err := json.Unmarshal([]byte(stdout), &why); code != exitDone || err != nil || why.State != api.StateUnknown {
+		t.Errorf("exit %d, %v, %s", code, err, stdout)
+	}
+}
+
+func TestWhyRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		args   []string
+		stderr string
+	}{
+		{nil, "why takes one proxy, as in: evenpool why 203.0.113.7:8080"},
+		{[]string{"203.0.113.7:8080", "203.0.113.8:8080"}, "why takes one proxy, as in: evenpool why 203.0.113.7:8080"},
+		{[]string{"203.0.113.7"}, `unparseable: "203.0.113.7"; expected SCHEME://HOST:PORT or HOST:PORT`},
+		{[]string{"ftp://203.0.113.7:21"}, `unsupported-scheme: "ftp"; expected SCHEME://HOST:PORT or HOST:PORT`},
+	} {
+		code, stdout, stderr := runCLI(t, append([]string{"why"}, tc.args...)...)
+		if code != exitUsage || stdout != "" || stderr != "evenpool: "+tc.stderr+"\n" {
+			t.Errorf("%q: exit %d, %q, %s", tc.args, code, stdout, stderr)
+		}
+	}
+}
