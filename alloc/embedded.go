@@ -54,7 +54,11 @@ func (s *Store) openEmbedded(options Options) (err error) {
 	}()
 	options.Username, options.Password = "", ""
 	s.client, err = newClient(options, func(context.Context, string, string) (net.Conn, error) {
-		return e.server.Dial()
+		conn, err := e.server.Dial()
+		if err != nil {
+			return nil, err
+		}
+		return newMemConn(conn), nil
 	})
 	if err != nil {
 		return err

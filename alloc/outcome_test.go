@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -284,15 +285,15 @@ func (c *stalling) Write(b []byte) (int, error) {
 // work, on the same store.
 func TestR9_BackAfterAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var away bool
+		var away atomic.Bool
 		p := peer{answer: run, dial: func(int64) error {
-			if away {
+			if away.Load() {
 				return syscall.ECONNREFUSED
 			}
 			return nil
 		}}
 		pool := p.store(t, 0).Pool("web")
-		away = true
+		away.Store(true)
 		for range 100 {
 			began := time.Now()
 			_, err := pool.Allocate(t.Context(), 1)
@@ -300,7 +301,7 @@ func TestR9_BackAfterAway(t *testing.T) {
 				t.Fatalf("%v after %v, want unavailable at once", err, took)
 			}
 		}
-		away = false
+		away.Store(false)
 		began := time.Now()
 		for {
 			if _, err := pool.Allocate(t.Context(), 1); err == nil {
