@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -159,10 +160,7 @@ func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
 	for range min(c.cfg.Probe.Concurrency, len(items)) {
 		workers.Go(func() {
 			for it := range queue {
-				schemes := c.rules.TryOrder(it.record)
-				it.round.Results = c.prober.Round(ctx, it.endpoint, schemes, c.allow(it.record), asks)
-				it.round.At = time.Now()
-				it.probed = ctx.Err() == nil
+				c.probeItem(ctx, it, asks)
 			}
 		})
 	}
@@ -176,6 +174,22 @@ func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
 	}
 	close(queue)
 	workers.Wait()
+}
+
+// probeItem carries out one item's round. A panic is a bug of ours and held
+// against nobody; outside this goroutine nobody could catch it.
+func (c *cycle) probeItem(ctx context.Context, it *item, asks []probe.Ask) {
+	defer func() {
+		if p := recover(); p != nil {
+			it.round = probe.Round{At: time.Now(), Results: []probe.Result{{Outcome: probe.Unknown}}}
+			it.probed = true
+			c.log.Error("a probe panicked", "endpoint", it.endpoint.Redacted(), "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	schemes := c.rules.TryOrder(it.record)
+	it.round.Results = c.prober.Round(ctx, it.endpoint, schemes, c.allow(it.record), asks)
+	it.round.At = time.Now()
+	it.probed = ctx.Err() == nil
 }
 
 // decide applies the rules to what was seen.

@@ -1,0 +1,459 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"evenpool/alloc"
+	"evenpool/alloc/alloctest"
+	"evenpool/daemon/api"
+)
+
+// asProgram makes the test binary be the program, so that tests run real
+// processes without building one. Its value says which.
+const asProgram = "EVENPOOL_TEST_AS"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asProgram) {
+	case "evenpool":
+		main()
+	case "worker":
+		worker()
+	default:
+		os.Exit(alloctest.Main(m))
+	}
+}
+
+// worker allocates as often as is asked, one by one, and prints what it got.
+func worker() {
+	n, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	client := api.Client{Socket: os.Args[1]}
+	for range n {
+		got, err := client.Allocate(context.Background(), "web")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(*got.Proxy)
+	}
+	os.Exit(0)
+}
+
+// program is a command of a process of its own, killed with the test.
+func program(t *testing.T, as string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"="+as)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// host is a host with a lab, a judge and a daemon, each a process of its own.
+type host struct {
+	t       *testing.T
+	dir     string
+	lab     labReport
+	client  *api.Client
+	process *exec.Cmd
+	log     *bytes.Buffer
+}
+
+// newHost starts a lab and writes a configuration for it. pool is YAML of the
+// pool's settings, indented by four; redis is the URL of the store, "" for the
+// embedded one.
+func newHost(t *testing.T, redis, pool string) *host {
+	t.Helper()
+	h := &host{t: t, dir: t.TempDir()}
+	h.client = &api.Client{Socket: filepath.Join(h.dir, "s")}
+	lab := program(t, "evenpool", "lab", "--judge", "-o", "json", "--ca-file", filepath.Join(h.dir, "judge.pem"))
+	out, err := lab.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		lab.Process.Kill()
+		lab.Wait()
+	})
+	if err := json.NewDecoder(out).Decode(&h.lab); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	text := fmt.Sprintf(`
+redis: {url: %q}
+socket: {path: %s}
+state_dir: %s
+judges:
+  - {name: lab, http: %q, https: %q, ca_file: %s, allow_addresses: [127.0.0.0/8]}
+sources:
+  - {name: lab, url: %q, allow_addresses: [127.0.0.0/8]}
+pools:
+  - name: web
+%s`, redis, h.client.Socket, filepath.Join(h.dir, "state"), h.lab.Judge.HTTP, h.lab.Judge.HTTPS, h.lab.Judge.CAFile, h.lab.ListURL, pool)
+	if err := os.WriteFile(h.config(), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if h.process != nil {
+			h.kill()
+		}
+		if t.Failed() && h.log != nil {
+			t.Logf("the daemon said:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+func (h *host) config() string { return filepath.Join(h.dir, "evenpool.yaml") }
+
+const quickPool = `    probe: {schedule: "@every 1h", timeout: 2s, confirm_after: 500ms}
+    eligibility: {schemes: [http, socks4, socks4a, socks5]}
+`
+
+// start starts the daemon and waits until it answers.
+func (h *host) start() {
+	h.t.Helper()
+	h.process = program(h.t, "evenpool", "serve", "-c", h.config())
+	h.log = &bytes.Buffer{}
+	h.process.Stderr = h.log
+	if err := h.process.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.await("the daemon to answer", func() bool {
+		_, err := h.client.Status(h.t.Context())
+		return err == nil
+	})
+}
+
+// kill is kill -9.
+func (h *host) kill() {
+	h.process.Process.Kill()
+	h.process.Wait()
+	h.process = nil
+}
+
+// stop is SIGTERM; it wants exit code 0.
+func (h *host) stop() {
+	h.t.Helper()
+	h.process.Process.Signal(syscall.SIGTERM)
+	if err := h.process.Wait(); err != nil {
+		h.t.Errorf("the daemon ended with %v", err)
+	}
+	h.process = nil
+}
+
+func (h *host) await(what string, so func() bool) {
+	h.t.Helper()
+	for deadline := time.Now().Add(40 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func (h *host) awaitCycle() {
+	h.t.Helper()
+	h.await("the first cycle to end", func() bool {
+		p, err := h.client.Pool(h.t.Context(), "web")
+		return err == nil && p.LastCycle != nil
+	})
+}
+
+func (h *host) counts() map[string]int64 {
+	h.t.Helper()
+	members, err := h.client.Members(h.t.Context(), "web")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	for _, m := range members {
+		counts[m.Proxy] = m.Count
+	}
+	return counts
+}
+
+// Eight processes through the socket and four that run the classic script with
+// redis-cli on the same key, all at once: the sum of the counts is the number of
+// answers, and the counts differ by one at the most.
+func TestProcessesAndTheClassicScriptShareOnePoolEvenly(t *testing.T) {
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Fatalf("%v: install it (Debian: apt-get install redis-tools)", err)
+	}
+	server := alloctest.NewServer(t)
+	h := newHost(t, server.URL, quickPool)
+	h.start()
+	h.awaitCycle()
+	const workers, each, clients, runs = 8, 2000, 4, 500
+	const classic = `local chosen = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
+if not chosen then return nil end
+redis.call('ZINCRBY', KEYS[1], 1, chosen)
+return chosen`
+	var commands []*exec.Cmd
+	for range workers {
+		commands = append(commands, program(t, "worker", h.client.Socket, strconv.Itoa(each)))
+	}
+	for range clients {
+		commands = append(commands, exec.Command("redis-cli", "-s", server.Socket, "-r", strconv.Itoa(runs),
+			"EVAL", classic, "1", "evenpool:{web}:eligible"))
+	}
+	var (
+		group   sync.WaitGroup
+		mu      sync.Mutex
+		answers = map[string]int64{}
+	)
+	for _, cmd := range commands {
+		group.Go(func() {
+			out, err := cmd.Output()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("%s: %v", cmd, err)
+			}
+			for line := range strings.Lines(string(out)) {
+				answers[strings.TrimSpace(line)]++
+			}
+		})
+	}
+	group.Wait()
+	store := openStore(t, server.URL)
+	members, err := store.Pool("web").Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for _, m := range members {
+		total += m.Count
+		if answers[m.Member] != m.Count {
+			t.Errorf("%s has count %d and was answered %d times", m.Member, m.Count, answers[m.Member])
+		}
+	}
+	if want := int64(workers*each + clients*runs); total != want {
+		t.Errorf("the counts' sum is %d, want %d", total, want)
+	}
+	if least, most := members[0].Count, members[len(members)-1].Count; most-least > 1 {
+		t.Errorf("the counts go from %d to %d", least, most)
+	}
+}
+
+func openStore(t *testing.T, url string) *alloc.Store {
+	t.Helper()
+	store, err := alloc.Open(alloc.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+// kill -9 in the middle of a cycle, and a restart: members, counts and streaks
+// are as before.
+func TestH5_KilledInTheMiddleOfACycle(t *testing.T) {
+	server := alloctest.NewServer(t)
+	h := newHost(t, server.URL, `    probe: {schedule: "@every 1h", timeout: 2s, confirm_after: 2s}
+    eligibility: {schemes: [http, socks4, socks4a, socks5], rise: 3}
+`)
+	h.start()
+	pool := openStore(t, server.URL).Pool("web")
+	endpoints := h.endpoints()
+	streaks := func() map[string]string {
+		streaks := map[string]string{}
+		for _, e := range endpoints {
+			why, err := h.client.Why(t.Context(), "web", e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			streaks[e] = fmt.Sprintf("passes %d fails %d", why.Passes, why.Fails)
+		}
+		return streaks
+	}
+	h.await("first passes", func() bool { return slices.Contains(slices.Collect(maps.Values(streaks())), "passes 1 fails 0") })
+	before := streaks()
+	h.kill()
+	// Not before: the cycle went on until then. These are what the store holds.
+	membersBefore, err := pool.Members(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.start()
+	after := streaks()
+	for e, streak := range before {
+		if after[e] < streak { // "passes 2" after "passes 1": the cycle that goes on
+			t.Errorf("%s had %s before the kill and has %s after it", e, streak, after[e])
+		}
+	}
+	h.await("the passes to go on to three", func() bool { return len(h.counts()) == 9 })
+	if len(membersBefore) > 9 {
+		t.Errorf("%d members before", len(membersBefore))
+	}
+}
+
+func (h *host) endpoints() (list []string) {
+	for _, p := range h.lab.Proxies {
+		list = append(list, p.URL)
+	}
+	return list
+}
+
+// kill -9 of Redis and its return: workers are told at once to ask again, and
+// are served again within five seconds, by the same daemon.
+func TestR9_RedisIsKilledAndComesBack(t *testing.T) {
+	server := alloctest.NewServer(t)
+	h := newHost(t, server.URL, quickPool)
+	h.start()
+	h.awaitCycle()
+	if _, err := h.client.AllocateMany(t.Context(), "web", 20); err != nil {
+		t.Fatal(err)
+	}
+	before := h.counts()
+	server.Kill()
+	for range 20 {
+		began := time.Now()
+		_, err := h.client.Allocate(t.Context(), "web")
+		var failed *api.Error
+		if !errors.As(err, &failed) || failed.Status != http.StatusServiceUnavailable || failed.RetryAfter <= 0 {
+			t.Fatalf("got %v, want 503 with a time to wait", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+	server.Start()
+	back := time.Now()
+	h.await("an allocation", func() bool {
+		got, err := h.client.Allocate(t.Context(), "web")
+		return err == nil && got.Proxy != nil
+	})
+	if took := time.Since(back); took > 5*time.Second {
+		t.Errorf("the first allocation came %v after Redis", took)
+	}
+	var sum int64 = 1 // the allocation that proved it
+	for _, n := range before {
+		sum += n
+	}
+	for _, n := range h.counts() {
+		sum -= n
+	}
+	if sum != 0 {
+		t.Errorf("counts were %v and are %v", before, h.counts())
+	}
+}
+
+// A daemon that starts while Redis is away serves all the same, and builds its
+// pool when Redis is there.
+func TestR9_RedisIsAwayAtTheStart(t *testing.T) {
+	server := alloctest.NewServer(t)
+	server.Kill()
+	h := newHost(t, server.URL, quickPool)
+	h.start()
+	st, err := h.client.Status(t.Context())
+	if err != nil || st.Store.Reachable || st.Store.Note == "" {
+		t.Errorf("status: %+v, %v", st.Store, err)
+	}
+	if code, stdout, stderr := runCLI(t, "alloc", "--socket", h.client.Socket); code != exitUnavailable || stdout != "" || stderr == "" {
+		t.Errorf("alloc: exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	server.Start()
+	h.await("members", func() bool {
+		p, err := h.client.Pool(t.Context(), "web")
+		return err == nil && p.Members == 9
+	})
+}
+
+// The embedded store keeps the pool over a restart.
+func TestEmbeddedStoreKeepsThePool(t *testing.T) {
+	h := newHost(t, "", quickPool)
+	h.start()
+	h.awaitCycle()
+	if _, err := h.client.AllocateMany(t.Context(), "web", 13); err != nil {
+		t.Fatal(err)
+	}
+	before := h.counts()
+	h.stop()
+	h.start()
+	h.await("the pool", func() bool { return len(h.counts()) > 0 })
+	if after := h.counts(); !maps.Equal(before, after) {
+		t.Errorf("counts were %v and are %v", before, after)
+	}
+}
+
+func TestU2_TheSecondDaemonGivesWay(t *testing.T) {
+	h := newHost(t, "", quickPool)
+	h.start()
+	out, err := program(t, "evenpool", "serve", "-c", h.config()).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitTaken || !strings.Contains(string(out), h.client.Socket) {
+		t.Errorf("the second daemon: %v, said %q; want exit code %d and the socket's name", err, out, exitTaken)
+	}
+	if _, err := h.client.Status(t.Context()); err != nil {
+		t.Errorf("the first one: %v", err)
+	}
+}
+
+// SIGTERM in the middle of a cycle: exit code 0, at once, and nothing is held
+// against anybody.
+func TestU7_StopsInTheMiddleOfACycle(t *testing.T) {
+	server := alloctest.NewServer(t)
+	h := newHost(t, server.URL, quickPool)
+	h.start()
+	h.await("candidates", func() bool {
+		p, err := h.client.Pool(t.Context(), "web")
+		return err == nil && p.Candidates > 0
+	})
+	began := time.Now()
+	h.stop()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	h.start()
+	h.awaitCycle()
+	if n := len(h.counts()); n != 9 {
+		t.Errorf("%d members after the restart, want 9", n)
+	}
+}
+
+func TestServeRefusesWhatItCannotRead(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(bad, []byte("pools:\n  - name: web\n    probe: {timeout: 8}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, file string
+		code       int
+		says       string
+	}{
+		{"missing", filepath.Join(dir, "none.yaml"), exitConfig, "none.yaml: no such file or directory"},
+		{"broken", bad, exitConfig, "bad.yaml:3:22: pools[0].probe.timeout: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := runCLI(t, "serve", "-c", tc.file)
+			if code != tc.code || stdout != "" || !strings.Contains(stderr, tc.says) {
+				t.Errorf("exit %d, stdout %q, stderr %q; want %d and %q", code, stdout, stderr, tc.code, tc.says)
+			}
+		})
+	}
+}
