@@ -196,6 +196,12 @@ func (h *host) counts() map[string]int64 {
 	return counts
 }
 
+// classicScript is what anybody may run on a pool's key beside the daemon.
+const classicScript = `local chosen = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
+if not chosen then return nil end
+redis.call('ZINCRBY', KEYS[1], 1, chosen)
+return chosen`
+
 // Eight processes through the socket and four that run the classic script with
 // redis-cli on the same key, all at once: the sum of the counts is the number of
 // answers, and the counts differ by one at the most.
@@ -208,17 +214,13 @@ func TestProcessesAndTheClassicScriptShareOnePoolEvenly(t *testing.T) {
 	h.start()
 	h.awaitCycle()
 	const workers, each, clients, runs = 8, 2000, 4, 500
-	const classic = `local chosen = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
-if not chosen then return nil end
-redis.call('ZINCRBY', KEYS[1], 1, chosen)
-return chosen`
 	var commands []*exec.Cmd
 	for range workers {
 		commands = append(commands, program(t, "worker", h.client.Socket, strconv.Itoa(each)))
 	}
 	for range clients {
 		commands = append(commands, exec.Command("redis-cli", "-s", server.Socket, "-r", strconv.Itoa(runs),
-			"EVAL", classic, "1", "evenpool:{web}:eligible"))
+			"EVAL", classicScript, "1", "evenpool:{web}:eligible"))
 	}
 	var (
 		group   sync.WaitGroup

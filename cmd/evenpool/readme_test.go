@@ -1,0 +1,152 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"evenpool/daemon/config"
+)
+
+// What README says has to be so.
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fenced returns the README's blocks in a language.
+func fenced(t *testing.T, language string) (blocks []string) {
+	t.Helper()
+	for _, part := range strings.Split(readme(t), "\n```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(part, "\n```\n")
+		blocks = append(blocks, block+"\n")
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("README has no %s", language)
+	}
+	return blocks
+}
+
+func TestReadmeConfigurationsAreRight(t *testing.T) {
+	for _, block := range fenced(t, "yaml") {
+		if _, _, err := config.Parse("README.md", []byte(block), config.Defaults{}); err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+	}
+}
+
+func TestReadmeGoCompiles(t *testing.T) {
+	for _, block := range fenced(t, "go") {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "main.go")
+		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// Built as part of this module, whose packages it imports.
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "worker"), file).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s\n%s", err, out, block)
+		}
+	}
+}
+
+func TestReadmeScriptIsTheClassicOne(t *testing.T) {
+	if got := strings.TrimSpace(fenced(t, "lua")[0]); got != classicScript {
+		t.Errorf("README's script is\n%s\nand the one that is tested\n%s", got, classicScript)
+	}
+}
+
+// Every command that README types exists, with its flags, and every command is
+// in README.
+func TestReadmeCommandsExist(t *testing.T) {
+	text := readme(t)
+	lines := regexp.MustCompile("(?m)(?:`|^ +|\\$\\()evenpool ([a-z][^`\n#|)]*)").FindAllStringSubmatch(text, -1)
+	if len(lines) < 12 {
+		t.Fatalf("found %d commands in README only", len(lines))
+	}
+	app := newApp(strings.NewReader(""), os.Stderr, os.Stderr)
+	for _, line := range lines {
+		words := strings.Fields(line[1])
+		list, flags := app.Commands, app.Flags
+		for len(words) > 0 {
+			i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(words[0]) })
+			if i < 0 {
+				break
+			}
+			list, flags, words = list[i].Subcommands, list[i].Flags, words[1:]
+		}
+		if len(flags) == len(app.Flags) && len(list) == len(app.Commands) {
+			t.Errorf("README types %q: no such command", line[1])
+			continue
+		}
+		for _, word := range words {
+			name := strings.TrimLeft(word, "-")
+			if name != word && !slices.ContainsFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+				t.Errorf("README types %q: no flag %s", line[1], word)
+			}
+		}
+	}
+	for _, command := range app.Commands {
+		if !strings.Contains(text, "evenpool "+command.Name) && command.Name != "demo" && command.Name != "version" {
+			t.Errorf("README does not speak of evenpool %s", command.Name)
+		}
+	}
+}
+
+// The shell and curl lines of README, run as they stand but for the place of the
+// socket, against a real daemon.
+func TestReadmeWorkersAreServed(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl on PATH to run README's lines with")
+	}
+	h := newHost(t, "", quickPool)
+	h.start()
+	h.awaitCycle()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapper := "#!/bin/sh\n" + asProgram + "=evenpool exec " + self + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "evenpool"), []byte(wrapper), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell := func(script string) (string, error) {
+		cmd := exec.Command("sh", "-c", strings.ReplaceAll(script, "/run/evenpool/evenpool.sock", h.client.Socket))
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "EVENPOOL_SOCKET="+h.client.Socket)
+		out, err := cmd.Output()
+		return string(out), err
+	}
+	curls := regexp.MustCompile("(?m)^    (curl --unix-socket .*)$").FindAllStringSubmatch(readme(t), -1)
+	if len(curls) != 2 {
+		t.Fatalf("README has %d curl lines for the socket, want 2", len(curls))
+	}
+	for i, want := range []string{`^{"proxy":"[a-z0-9]+://[^"]+","count":1}\n$`, `^[a-z0-9]+://\S+\n$`} {
+		out, err := shell("curl -s" + strings.TrimPrefix(curls[i][1], "curl"))
+		if err != nil || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s gave %q, %v; want %s", curls[i][1], out, err, want)
+		}
+	}
+	const line = "proxy=$(evenpool alloc) || exit"
+	if !strings.Contains(readme(t), line) {
+		t.Fatalf("README has no %q", line)
+	}
+	if out, err := shell(line + "\necho \"got $proxy\""); err != nil || !strings.HasPrefix(out, "got ") || !strings.Contains(out, "://") {
+		t.Errorf("%s gave %q, %v", line, out, err)
+	}
+	// Without a daemon the script goes no further.
+	h.stop()
+	if out, err := shell(line + "\necho \"got $proxy\""); err == nil || out != "" {
+		t.Errorf("without a daemon, %s gave %q, %v", line, out, err)
+	}
+}
