@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -264,5 +265,27 @@ func TestL1_AllowAddressesOpensForOneListAlone(t *testing.T) {
 	r.await("the list to be read", func() bool { return r.poolStatus().Sources[0].Rejects["loopback"] == 1 })
 	if s := r.poolStatus().Sources[0]; s.Candidates != 2 || s.Rejects["private"] != 1 {
 		t.Errorf("the source says %+v", s)
+	}
+}
+
+// FLUSHALL: workers are told that the pool is lost, and it is built again by
+// probing.
+func TestR8_ALostPoolIsBuiltAgain(t *testing.T) {
+	server := alloctest.NewServer(t)
+	r := newRig(t, rigOptions{population: fourGood, pool: "    eligibility: {schemes: [http]}\n",
+		store: func(testing.TB) alloc.Options { return alloc.Options{URL: server.URL} }})
+	r.cycleAfter(nil)
+	r.allocate(8)
+	flush := exec.Command("redis-cli", "-s", server.Socket, "FLUSHALL")
+	if out, err := flush.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var lost *api.Error
+	if _, err := r.client.Allocate(t.Context(), r.pool); !errors.As(err, &lost) || lost.Code != api.CodePoolLost || lost.RetryAfter <= 0 {
+		t.Errorf("got %v, want pool_lost and when to ask again", err)
+	}
+	r.await("the pool to be built again", func() bool { return len(r.counts()) == 4 })
+	if got, err := r.client.Allocate(t.Context(), r.pool); err != nil || got.Proxy == nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -34,12 +34,14 @@ type pool struct {
 	nextRun func() time.Time // when cron begins the next cycle; members are due then
 	random  *rand.Rand       // used by the cycle alone, of which there is one at a time
 
-	known      atomic.Bool // was seen in the store
 	unoffered  atomic.Bool // the lists have candidates that the store was not offered
 	lost       atomic.Bool // it was seen, and then was gone: a cycle is to build it again
 	running    atomic.Bool // a cycle is under way
 	missed     atomic.Bool // the last cycle could not run for want of the store
 	everything atomic.Bool // the next cycle asks all members, also those that are due with the next run: somebody wants it now
+
+	ensuring sync.Mutex
+	known    bool // was seen in the store; under ensuring
 
 	mu       sync.Mutex
 	counts   poolCounts
@@ -148,18 +150,22 @@ func (p *pool) offered(ctx context.Context, s *source, err error) bool {
 // ensure makes the pool in the store if it is not there. One that was there is
 // lost then, and the lists have to be offered again.
 func (p *pool) ensure(ctx context.Context) error {
+	// One at a time: else whoever made a new pool might find it known already,
+	// by another who saw it made, and take it for a lost one.
+	p.ensuring.Lock()
+	defer p.ensuring.Unlock()
 	created, err := p.store.Init(ctx)
 	if err != nil {
 		return err
 	}
 	if created {
 		p.unoffered.Store(true)
-		if p.known.Load() {
+		if p.known {
 			p.lost.Store(true)
 			p.log.Error("the store lost the pool; it is built again from the lists")
 		}
 	}
-	p.known.Store(true)
+	p.known = true
 	return nil
 }
 
