@@ -10,6 +10,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe install clean help
+.NOTPARALLEL: # measurements side by side would measure one another
 
 build: ## build bin/evenpool, a static binary
 	@echo "building bin/evenpool $(VERSION) (the first time, Go fetches the modules of go.mod)"
@@ -40,7 +41,7 @@ staticcheck:
 bench: bench-alloc bench-probe ## all measurements; a line per figure: name, value, unit
 
 bench-alloc: ## allocation through the socket against the classic script run directly
-	@EVENPOOL_TEST_STORE=$${EVENPOOL_TEST_STORE:-server} .ci/with-redis.sh go run ./alloc/bench $(ARGS)
+	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./alloc/bench $(ARGS)
 
 bench-probe: ## candidates per CPU second and memory per probe in flight, against the lab
 	@go run ./probe/bench $(ARGS)
