@@ -324,6 +324,8 @@ func TestAURLThatIsNone(t *testing.T) {
 		"list.txt":               "fetch web: the URL is neither http:// nor https:// nor file:///",
 		"ftp://example.org/list": "fetch web: the URL is neither http:// nor https:// nor file:///",
 		"http:///list":           "fetch web: the URL is neither http:// nor https:// nor file:///",
+		"file://":                "fetch web: the URL of a file is file:///ABSOLUTE/PATH",
+		"file:list.txt":          "fetch web: the URL of a file is file:///ABSOLUTE/PATH",
 		"file://list.txt":        "fetch web: the URL of a file is file:///ABSOLUTE/PATH",
 		"file://host/list.txt":   "fetch web: the URL of a file is file:///ABSOLUTE/PATH",
 		"http://joe:hunter2@[::": "fetch web: the URL is not one",

@@ -31,6 +31,8 @@ func TestL6_ABrokenListIsNotAnEmptyOne(t *testing.T) {
 		{"mostly what cannot be used", "1.2.3.4:80\n10.0.0.1:80\n10.0.0.2:80\nvmess://x\n", nil, ""},
 		{"nothing that can be used", "10.0.0.1:80\n10.0.0.2:80\nvmess://x\n", ErrEmpty,
 			"the list names no candidate in 3 records (private 2, unsupported-scheme 1)"},
+		{"nothing that can be used, most of it VPNs", "10.0.0.1:80\nvmess://x\nvmess://y\n", ErrEmpty,
+			"the list names no candidate in 3 records (unsupported-scheme 2, private 1)"},
 		{"no byte", "", ErrEmpty, "the list names no candidate"},
 		{"one newline", "\n", ErrEmpty, "the list names no candidate"},
 		{"comments alone", "# none today\n", ErrEmpty, "the list names no candidate"},

@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +51,6 @@ func (f *Fetcher) openWeb(ctx context.Context, u *url.URL, allow proxyurl.Allow)
 			TLSHandshakeTimeout:    10 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 			DisableKeepAlives:      true,
-			DisableCompression:     true,
 		},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -60,7 +58,7 @@ func (f *Fetcher) openWeb(ctx context.Context, u *url.URL, allow proxyurl.Allow)
 		return nil, withoutURL(err)
 	}
 	request.Header.Set("User-Agent", f.opts.UserAgent)
-	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("Accept-Encoding", "identity") // and so net/http unpacks nothing
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -121,13 +119,10 @@ func mayPass(err error) bool {
 		forbidden *proxyurl.ForbiddenError
 		dns       *net.DNSError
 		op        *net.OpError
-		verify    *tls.CertificateVerificationError
-		unknownCA x509.UnknownAuthorityError
-		hostname  x509.HostnameError
 		netErr    net.Error
 	)
 	switch {
-	case errors.As(err, &forbidden), errors.As(err, &verify), errors.As(err, &unknownCA), errors.As(err, &hostname):
+	case errors.As(err, &forbidden):
 		return false
 	case errors.As(err, &dns):
 		return !dns.IsNotFound

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -67,9 +69,6 @@ func (silent) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error
 func good(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, listOf(3)) }
 
 func TestTheRequest(t *testing.T) {
-	// The environment has no say.
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	var got *http.Request
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r
@@ -90,6 +89,16 @@ func TestTheRequest(t *testing.T) {
 	}
 	if len(got.Header) != len(want) {
 		t.Errorf("headers %v, want %v", got.Header, want)
+	}
+}
+
+// net/http reads the environment once in a process, so it takes a process of its
+// own to show that it is not asked.
+func TestTheEnvironmentsProxyIsNotAsked(t *testing.T) {
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheRequest$", "-test.v")
+	command.Env = append(os.Environ(), "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1", "NO_PROXY=", "no_proxy=")
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestTheRequest") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
