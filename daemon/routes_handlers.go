@@ -108,7 +108,7 @@ func (rt *routes) why(ctx context.Context, c call) (reply, error) {
 	}
 	endpoint, err := parseProxy(c.query.get("url"))
 	if err != nil {
-		return reply{}, badRequest("url: %v; expected SCHEME://[USER:PASSWORD@]HOST:PORT or the same without SCHEME://", err)
+		return reply{}, badRequest("url: %v; expected SCHEME://[USER:PASSWORD@]HOST:PORT or the same without SCHEME://, percent-encoded as a whole", err)
 	}
 	answer, err := rt.backend.why(ctx, c.pool, endpoint)
 	return reply{json: answer}, err

@@ -71,7 +71,7 @@ func (s *screen) store(st api.Store) {
 	if st.URL != "" {
 		what += " " + st.URL
 	}
-	if st.Version != "" {
+	if st.Version != "" && st.Version != st.Kind {
 		what += " (" + st.Version + ")"
 	}
 	state := "reachable"

@@ -64,7 +64,7 @@ pool web: 1 member, 3410 candidates, 12 due (counted 2m 0s ago)
 `},
 		{"just started", api.Status{
 			Version: "dev", UptimeMS: 350,
-			Store: api.Store{Kind: "embedded", Reachable: true},
+			Store: api.Store{Kind: "embedded", Version: "embedded", Reachable: true},
 			Pools: []api.Pool{{Name: "web", Guard: api.Guard{State: api.GuardNormal}}},
 		}, `evenpool dev, up 350ms
   store        embedded, reachable

@@ -132,6 +132,16 @@ func TestClientBudgetFollowsTheContext(t *testing.T) {
 	}
 }
 
+// A context without a deadline is no wait without an end.
+func TestClientAlwaysHasADeadline(t *testing.T) {
+	ctx, cancel, budget := withBudget(context.Background())
+	defer cancel()
+	deadline, ok := ctx.Deadline()
+	if left := time.Until(deadline); !ok || budget != DefaultBudget || left > DefaultBudget+grace || left < DefaultBudget {
+		t.Errorf("%t, %s, %s", ok, left, budget)
+	}
+}
+
 // Whether an allocation can have happened is told apart in every way that an
 // answer may fail to come.
 func TestR1_ClientSaysWhatIsKnown(t *testing.T) {
