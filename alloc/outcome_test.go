@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -262,6 +263,44 @@ func TestR2_DeadlineHolds(t *testing.T) {
 				t.Errorf("%v after %v, want unknown after %v", err, took, maxBudget)
 			}
 		})
+	})
+}
+
+// TestR10_FewConnections: scripts and pipelines together open no more connections than allowed. go-redis
+// gives pipelines a pool of their own by default.
+func TestR10_FewConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := peer{
+			answer: func(c *peerConn, _ int64) { time.Sleep(time.Millisecond); c.run() },
+			greet: func(c *peerConn, command string) {
+				switch command {
+				case "ZCARD", "HLEN", "ZCOUNT":
+					time.Sleep(time.Millisecond)
+					c.say(":1\r\n")
+				default:
+					greet(c, command)
+				}
+			},
+		}
+		pool := p.store(t, 0).Pool("web")
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() {
+				var err error
+				if i%2 == 0 {
+					_, err = pool.Allocate(t.Context(), 1)
+				} else {
+					_, _, _, err = pool.Size(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if dials := p.dials.Load(); dials > defaultPoolSize {
+			t.Errorf("%d connections, want %d at most", dials, defaultPoolSize)
+		}
 	})
 }
 
