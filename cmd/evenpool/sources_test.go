@@ -97,6 +97,10 @@ pools:
 	if err := os.WriteFile("evenpool.yaml", []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// A source that is asked for by name comes before a file that is called so.
+	if err := os.WriteFile("lab", []byte("1.2.3.4:8080\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string // names, and candidates of each
