@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"evenpool/alloc"
-	"evenpool/alloc/alloctest"
 )
 
 // model is a pool as it should be, in plain Go.
@@ -48,7 +47,7 @@ func (m *model) lowest() int64 {
 	return m.counts[m.sorted()[0]]
 }
 
-// admit gives the count of one that is admitted with the default policies.
+// admit works with the default policies, min and floor.
 func (m *model) admit(endpoint, member, previous string, now time.Time, forget time.Duration) alloc.Change {
 	count, has := m.counts[member]
 	if old, had := m.counts[previous]; had && previous != member {
@@ -82,18 +81,35 @@ func (m *model) retire(endpoint, member string, now time.Time) alloc.Change {
 	return alloc.ChangeRetired
 }
 
+func (m *model) settle(s alloc.Settlement, now time.Time, forget time.Duration) (stale bool, change alloc.Change) {
+	if s.Version != m.version[s.Endpoint] {
+		return true, alloc.ChangeNone
+	}
+	m.version[s.Endpoint]++
+	switch s.Action {
+	case alloc.Admit:
+		return false, m.admit(s.Endpoint, s.Member, s.Previous, now, forget)
+	case alloc.Forget:
+		delete(m.version, s.Endpoint)
+		return false, m.retire(s.Endpoint, s.Member, now)
+	case alloc.Retire:
+		return false, m.retire(s.Endpoint, s.Member, now)
+	}
+	return false, alloc.ChangeNone
+}
+
 // TestR4_NobodyIsResurrected: admitting, retiring, moving, allocating and settling late, in every
 // order: members are those that were admitted and not retired, and no count is ever reset.
 func TestR4_NobodyIsResurrected(t *testing.T) {
 	for _, kind := range []string{"redis", "embedded"} {
 		t.Run(kind, func(t *testing.T) {
 			now := start
-			store, _ := poolAt(t, kind, &now)
+			store, pool := poolAt(t, kind, &now)
 			const forget = time.Hour
 			policy := alloc.SettlePolicy{ForgetAfter: forget}
 			rapid.Check(t, func(r *rapid.T) {
 				ctx := context.Background()
-				pool := store.Pool(alloctest.PoolName(t))
+				store.Raw().Del(ctx, pool.Keys()...)
 				if _, err := pool.Init(ctx); err != nil {
 					r.Fatal(err)
 				}
@@ -120,42 +136,38 @@ func TestR4_NobodyIsResurrected(t *testing.T) {
 						}
 					},
 					"settle": func(r *rapid.T) {
-						endpoint := rapid.SampledFrom(endpoints).Draw(r, "endpoint")
-						s := alloc.Settlement{
-							Endpoint: endpoint,
-							Version:  max(0, m.version[endpoint]-int64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(r, "late"))),
-							Record:   []byte(`{}`),
-							Action:   rapid.SampledFrom([]alloc.Action{alloc.Keep, alloc.Admit, alloc.Admit, alloc.Retire, alloc.Forget}).Draw(r, "action"),
-							Member:   rapid.SampledFrom(schemes).Draw(r, "scheme") + endpoint,
-						}
-						if s.Action == alloc.Admit {
-							// As the record would have it: whatever URL it is a member under.
+						// A batch: each item sees what those before it did.
+						var batch []alloc.Settlement
+						var want []string
+						for range rapid.IntRange(1, 4).Draw(r, "items") {
+							endpoint := rapid.SampledFrom(endpoints).Draw(r, "endpoint")
+							s := alloc.Settlement{
+								Endpoint: endpoint,
+								Version:  max(0, m.version[endpoint]-int64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(r, "late"))),
+								Record:   []byte(`{}`),
+								Action:   rapid.SampledFrom([]alloc.Action{alloc.Keep, alloc.Admit, alloc.Admit, alloc.Retire, alloc.Forget}).Draw(r, "action"),
+								Member:   rapid.SampledFrom(schemes).Draw(r, "scheme") + endpoint,
+							}
 							for _, scheme := range schemes {
-								if _, is := m.counts[scheme+endpoint]; is {
+								// As the record would have it: whatever URL it is a member under.
+								if _, is := m.counts[scheme+endpoint]; is && s.Action == alloc.Admit {
 									s.Previous = scheme + endpoint
 								}
 							}
+							stale, change := m.settle(s, now, forget)
+							batch = append(batch, s)
+							want = append(want, fmt.Sprint(stale, change))
 						}
-						got, err := pool.Settle(ctx, []alloc.Settlement{s}, policy)
+						settled, err := pool.Settle(ctx, batch, policy)
 						if err != nil {
 							r.Fatal(err)
 						}
-						stale := s.Version != m.version[endpoint]
-						change := alloc.ChangeNone
-						if !stale {
-							switch s.Action {
-							case alloc.Admit:
-								change = m.admit(endpoint, s.Member, s.Previous, now, forget)
-							case alloc.Retire, alloc.Forget:
-								change = m.retire(endpoint, s.Member, now)
-							}
-							m.version[endpoint]++
-							if s.Action == alloc.Forget {
-								delete(m.version, endpoint)
-							}
+						var got []string
+						for _, s := range settled {
+							got = append(got, fmt.Sprint(s.Stale, s.Change))
 						}
-						if got[0].Stale != stale || got[0].Change != change {
-							r.Fatalf("settled %+v as %+v, want stale %v, %s", s, got[0], stale, change)
+						if !slices.Equal(got, want) {
+							r.Fatalf("settled %+v as %v, want %v", batch, got, want)
 						}
 					},
 					"time goes by": func(r *rapid.T) {
