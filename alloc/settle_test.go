@@ -128,6 +128,17 @@ func TestSettleInOrder(t *testing.T) {
 		if want := "[{a:1 false admitted 0 0 max} {a:1 true none 0 0 } {b:1 false admitted 0 0 max}]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("settled %v, %v, want %s", got, err, want)
 		}
+		plant(t, store, pool, map[string]float64{"http://b:1": 1, "http://high:1": 9})
+		got, err = pool.Settle(t.Context(), []alloc.Settlement{
+			{Endpoint: "c:1", Record: []byte(`{}`), Action: alloc.Admit, Member: "http://c:1"},
+			{Endpoint: "b:1", Version: 1, Action: alloc.Retire, Member: "http://b:1"},
+			{Endpoint: "a:1", Version: 1, Action: alloc.Retire, Member: "http://a:1"},
+			{Endpoint: "c:1", Version: 1, Action: alloc.Retire, Member: "http://c:1"},
+			{Endpoint: "d:1", Record: []byte(`{}`), Action: alloc.Admit, Member: "http://d:1"},
+		}, alloc.SettlePolicy{})
+		if want := "[{c:1 false admitted 0 0 min} {b:1 false retired 1 0 } {a:1 false retired 0 0 } {c:1 false retired 0 0 } {d:1 false admitted 0 9 min}]"; err != nil || fmt.Sprint(got) != want {
+			t.Errorf("settled %v, %v, want %s", got, err, want)
+		}
 		var many []alloc.Settlement
 		for i := range 702 {
 			endpoint := fmt.Sprintf("m%03d:1", i)
@@ -139,6 +150,22 @@ func TestSettleInOrder(t *testing.T) {
 		}
 		if members, _, _, err := pool.Size(t.Context()); members != 704 || err != nil {
 			t.Errorf("%d members, %v", members, err)
+		}
+	})
+}
+
+// TestSettleLowestFalls: one that comes back below all others is the lowest for those after it.
+func TestSettleLowestFalls(t *testing.T) {
+	withPools(t, func(t *testing.T, store *alloc.Store, pool *alloc.Pool) {
+		plant(t, store, pool, map[string]float64{"http://back:1": 2, "http://m:1": 4})
+		got, err := pool.Settle(t.Context(), []alloc.Settlement{
+			{Endpoint: "back:1", Record: []byte(`{}`), Action: alloc.Retire, Member: "http://back:1"},
+			{Endpoint: "a:1", Record: []byte(`{}`), Action: alloc.Admit, Member: "http://a:1"},
+			{Endpoint: "back:1", Version: 1, Action: alloc.Admit, Member: "http://back:1"},
+			{Endpoint: "b:1", Record: []byte(`{}`), Action: alloc.Admit, Member: "http://b:1"},
+		}, alloc.SettlePolicy{Restore: "keep"})
+		if want := "[{back:1 false retired 2 0 } {a:1 false admitted 0 4 min} {back:1 false admitted 2 2 keep} {b:1 false admitted 0 2 min}]"; err != nil || fmt.Sprint(got) != want {
+			t.Errorf("settled %v, %v, want %s", got, err, want)
 		}
 	})
 }
