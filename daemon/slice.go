@@ -30,15 +30,18 @@ type item struct {
 func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool) error {
 	items := c.items(claimed)
 	before := c.control(ctx)
+	if ctx.Err() != nil { // a judge that was not heard to the end is not ill
+		return c.release(ctx, items, time.Now())
+	}
 	asks, missing := probe.Asks(c.judges, c.rules.Require, before.well)
 	if len(missing) > 0 {
 		return c.void(ctx, items, "before", missing)
 	}
 	c.probe(ctx, items, asks)
+	after := c.control(ctx)
 	if ctx.Err() != nil {
 		return c.release(ctx, items, time.Now())
 	}
-	after := c.control(ctx)
 	well := func(judge string, capability probe.Capability) bool {
 		return before.well(judge, capability) && after.well(judge, capability)
 	}
@@ -114,6 +117,9 @@ func (c *cycle) control(ctx context.Context) controls {
 		}
 	}
 	group.Wait()
+	if ctx.Err() != nil {
+		return result // cancelled: no word on the judges
+	}
 	now := time.Now().UTC()
 	for _, judge := range c.judges {
 		for _, capability := range c.rules.Require {
