@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"evenpool/alloc"
 	"evenpool/alloc/alloctest"
 	"evenpool/daemon/api"
@@ -288,4 +290,20 @@ func TestR8_ALostPoolIsBuiltAgain(t *testing.T) {
 	if got, err := r.client.Allocate(t.Context(), r.pool); err != nil || got.Proxy == nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
+}
+
+// Whatever a daemon starts ends with it.
+func TestNothingOutlivesTheDaemon(t *testing.T) {
+	r := newRig(t, rigOptions{population: fourGood, store: alloctest.Embedded, pool: "    eligibility: {schemes: [http]}\n"})
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	before := goleak.IgnoreCurrent()
+	r.start()
+	r.await("members", func() bool { return len(r.counts()) == 4 })
+	r.client.Close()
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
 }

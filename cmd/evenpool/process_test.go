@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -77,6 +78,7 @@ type host struct {
 	lab     labReport
 	client  *api.Client
 	process *exec.Cmd
+	env     []string // more of it, for the daemon
 	log     *bytes.Buffer
 }
 
@@ -138,6 +140,7 @@ const quickPool = `    probe: {schedule: "@every 1h", timeout: 2s, confirm_after
 func (h *host) start() {
 	h.t.Helper()
 	h.process = program(h.t, "evenpool", "serve", "-c", h.config())
+	h.process.Env = append(h.process.Env, h.env...)
 	h.log = &bytes.Buffer{}
 	h.process.Stderr = h.log
 	if err := h.process.Start(); err != nil {
@@ -458,4 +461,57 @@ func TestServeRefusesWhatItCannotRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What systemd is told is true: READY when the socket accepts, the pools' state,
+// signs of life although Redis is away, and STOPPING.
+func TestU8_SystemdIsToldTheTruth(t *testing.T) {
+	server := alloctest.NewServer(t)
+	server.Kill()
+	h := newHost(t, server.URL, quickPool)
+	notify := filepath.Join(h.dir, "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	next := func(what string) string {
+		t.Helper()
+		buf := make([]byte, 4096)
+		for conn.SetReadDeadline(time.Now().Add(20 * time.Second)); ; {
+			n, err := conn.Read(buf)
+			if err != nil {
+				t.Fatalf("waited in vain for %s: %v", what, err)
+			}
+			if text := string(buf[:n]); strings.Contains(text, what) {
+				return text
+			}
+		}
+	}
+	h.env = []string{"NOTIFY_SOCKET=" + notify, "WATCHDOG_USEC=900000"}
+	h.start()
+	if ready := next("READY=1"); !strings.Contains(ready, "STATUS=") {
+		t.Errorf("at the start: %q", ready)
+	}
+	for range 3 {
+		if alive := next("WATCHDOG=1"); !strings.Contains(alive, "STATUS=store redis unreachable: ") {
+			t.Errorf("without Redis: %q", alive)
+		}
+	}
+	server.Start()
+	next("web: 9 members, 24 candidates, normal")
+	// A daemon that does not move gives no sign.
+	h.process.Process.Signal(syscall.SIGSTOP)
+	drain := make([]byte, 4096)
+	for conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err == nil; {
+		_, err = conn.Read(drain)
+	}
+	conn.SetReadDeadline(time.Now().Add(time.Second))
+	if n, err := conn.Read(drain); err == nil {
+		t.Errorf("a stopped daemon said %q", drain[:n])
+	}
+	h.process.Process.Signal(syscall.SIGCONT)
+	next("WATCHDOG=1")
+	h.stop()
+	next("STOPPING=1")
 }
