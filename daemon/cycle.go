@@ -113,8 +113,11 @@ func (c *cycle) members(ctx context.Context) error {
 		return err
 	}
 	claimed, err := c.store.ClaimThese(ctx, endpoints, c.horizon, c.claimUntil())
-	if err != nil || len(claimed) == 0 {
-		return err
+	if err != nil {
+		return errors.Join(err, c.giveBack(ctx, claimed, c.start))
+	}
+	if len(claimed) == 0 {
+		return nil
 	}
 	return c.slice(ctx, claimed, true)
 }
@@ -166,15 +169,15 @@ func (c *cycle) claimSlice(ctx context.Context) ([]alloc.Claimed, error) {
 	if len(confirm) > 0 {
 		var err error
 		if claimed, err = c.store.ClaimThese(ctx, confirm, now, c.claimUntil()); err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.giveBack(ctx, claimed, now))
 		}
 	}
 	if left := sliceSize - len(claimed); left > 0 {
 		more, err := c.store.Claim(ctx, now, c.claimUntil(), left)
-		if err != nil {
-			return nil, err
-		}
 		claimed = append(claimed, more...)
+		if err != nil {
+			return nil, errors.Join(err, c.giveBack(ctx, claimed, now))
+		}
 	}
 	return claimed, nil
 }

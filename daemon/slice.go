@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -254,7 +255,10 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 			c.pending[it.claimed.Endpoint] = batch[i].Due
 		}
 	}
-	return err
+	if err != nil {
+		return errors.Join(err, c.release(ctx, items[len(settled):], now))
+	}
+	return nil
 }
 
 // settlement is what the store is told of one item; it also brings the record up
@@ -314,14 +318,24 @@ func (c *cycle) void(ctx context.Context, items []*item, end string, missing []p
 // release gives claims back without a word on the endpoints. It is done even when
 // the daemon is stopping: else nobody could probe them until the claim ends.
 func (c *cycle) release(ctx context.Context, items []*item, due time.Time) error {
-	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-	defer cancel()
-	batch := make([]alloc.Settlement, len(items))
+	claimed := make([]alloc.Claimed, len(items))
 	for i, it := range items {
-		batch[i] = alloc.Settlement{Endpoint: it.claimed.Endpoint, Version: it.claimed.Version, Due: due, Action: alloc.Keep}
+		claimed[i] = it.claimed
 	}
-	if _, err := c.store.Settle(short, batch, c.settle); err != nil {
-		return err
+	return errors.Join(c.giveBack(ctx, claimed, due), context.Cause(ctx))
+}
+
+// giveBack makes claimed endpoints due, also when ctx has ended.
+func (c *cycle) giveBack(ctx context.Context, claimed []alloc.Claimed, due time.Time) error {
+	if len(claimed) == 0 {
+		return nil
 	}
-	return context.Cause(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	batch := make([]alloc.Settlement, len(claimed))
+	for i, cl := range claimed {
+		batch[i] = alloc.Settlement{Endpoint: cl.Endpoint, Version: cl.Version, Due: due, Action: alloc.Keep}
+	}
+	_, err := c.store.Settle(ctx, batch, c.settle)
+	return err
 }

@@ -111,7 +111,7 @@ func directWorkers(socket string, n int) ([]allocator, error) {
 // httpWorkers ask the daemon, each over a connection that is kept alive. They write fixed bytes and
 // read no more of an answer than they must: what is measured is the daemon.
 func httpWorkers(socket string, n int) ([]allocator, error) {
-	request := []byte("POST /v1/pools/" + poolName + "/allocate HTTP/1.1\r\nHost: evenpool\r\nContent-Length: 0\r\n\r\n")
+	request := []byte("POST /v1/pools/" + poolName + "/allocate?timeout_ms=10000 HTTP/1.1\r\nHost: evenpool\r\nContent-Length: 0\r\n\r\n")
 	workers := make([]allocator, n)
 	for i := range workers {
 		conn, err := net.Dial("unix", socket)
