@@ -130,8 +130,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	d.started = time.Now()
 	// What ends first ends all: a store that cannot be saved, or ctx.
 	group, ctx := errgroup.WithContext(ctx)
+	d.schedule(ctx) // before anybody can ask when the next cycle is
 	group.Go(func() error { return serveSocket(ctx, d.socket, maxConns, newRoutes(d, d.log), d.log) })
-	d.schedule(ctx)
 	group.Go(func() error { return d.store.Run(ctx) })
 	group.Go(func() error { return d.watchStore(ctx) })
 	group.Go(func() error { return d.runJobs(ctx) })

@@ -164,7 +164,7 @@ func (h *host) stop() {
 	h.t.Helper()
 	h.process.Process.Signal(syscall.SIGTERM)
 	if err := h.process.Wait(); err != nil {
-		h.t.Errorf("the daemon ended with %v", err)
+		h.t.Errorf("the daemon ended with %v, and said:\n%s", err, h.log)
 	}
 	h.process = nil
 }
