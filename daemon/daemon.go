@@ -8,10 +8,8 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -49,7 +47,7 @@ type Daemon struct {
 	store   *alloc.Store
 	monitor storeMonitor
 	cron    *cron.Cron
-	jobs    sync.WaitGroup // what runs outside cron: first fetches, cycles asked for
+	jobs    jobs // what runs outside cron: first fetches, cycles asked for
 	sources []*source
 	pools   []*pool
 }
@@ -147,9 +145,6 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	err = group.Wait()
 	d.log.Info("stopped")
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run: %w", err)
-	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -34,11 +35,11 @@ func (d *Daemon) runJobs(ctx context.Context) error {
 		d.runNow(s.entry)
 	}
 	for _, p := range d.pools {
-		d.jobs.Go(func() { d.firstCycle(ctx, p) })
+		d.jobs.start(func() { d.firstCycle(ctx, p) })
 	}
 	<-ctx.Done()
 	<-d.cron.Stop().Done()
-	d.jobs.Wait()
+	d.jobs.stop()
 	return nil
 }
 
@@ -46,7 +47,31 @@ func (d *Daemon) runJobs(ctx context.Context) error {
 // the job is under way, and a panic ends in the log.
 func (d *Daemon) runNow(id cron.EntryID) {
 	job := d.cron.Entry(id).WrappedJob
-	d.jobs.Go(job.Run)
+	d.jobs.start(job.Run)
+}
+
+// jobs are goroutines that somebody waits for, as long as more may be started.
+type jobs struct {
+	mu      sync.Mutex
+	stopped bool
+	group   sync.WaitGroup
+}
+
+// start runs a job, unless the jobs are being stopped.
+func (j *jobs) start(run func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.stopped {
+		j.group.Go(run)
+	}
+}
+
+// stop lets no more start, and waits for those that run.
+func (j *jobs) stop() {
+	j.mu.Lock()
+	j.stopped = true
+	j.mu.Unlock()
+	j.group.Wait()
 }
 
 // firstCycle starts a pool: nobody waits for the first tick, unless a cycle ran
