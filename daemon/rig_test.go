@@ -55,7 +55,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	t.Helper()
 	r := &rig{t: t, judge: &judge.Handler{}, dir: t.TempDir(), pool: alloctest.PoolName(t)}
 	var err error
-	if r.lab, err = lab.Start(t.Context(), lab.Options{Population: o.population, Slow: 5 * time.Second}); err != nil {
+	if r.lab, err = lab.Start(t.Context(), lab.Options{Population: o.population, Slow: 8 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.lab.Close() })
@@ -90,7 +90,7 @@ sources:
   - {name: lab, url: "file://%[1]s/list.txt", allow_addresses: [127.0.0.0/8]}
 pools:
   - name: %[4]s
-    probe: {schedule: "@every 1h", timeout: 2s, confirm_after: %[6]s}
+    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: %[6]s}
 %[5]s`, r.dir, r.judgeHTTP.URL, r.judgeHTTPS.URL, r.pool, o.pool, cmp.Or(o.confirmAfter, "100ms"))
 	r.client = &api.Client{Socket: filepath.Join(r.dir, "evenpool.sock")}
 	r.start()

@@ -132,7 +132,7 @@ pools:
 
 func (h *host) config() string { return filepath.Join(h.dir, "evenpool.yaml") }
 
-const quickPool = `    probe: {schedule: "@every 1h", timeout: 2s, confirm_after: 500ms}
+const quickPool = `    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: 500ms}
     eligibility: {schemes: [http, socks4, socks4a, socks5]}
 `
 
@@ -278,7 +278,7 @@ func openStore(t *testing.T, url string) *alloc.Store {
 // are as before.
 func TestH5_KilledInTheMiddleOfACycle(t *testing.T) {
 	server := alloctest.NewServer(t)
-	h := newHost(t, server.URL, `    probe: {schedule: "@every 1h", timeout: 2s, confirm_after: 2s}
+	h := newHost(t, server.URL, `    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: 2s}
     eligibility: {schemes: [http, socks4, socks4a, socks5], rise: 3}
 `)
 	h.start()
