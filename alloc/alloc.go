@@ -26,6 +26,8 @@ var (
 	ErrPoolLost = errors.New("pool lost")
 	// ErrWrongType says that a key of the pool holds something else. Nothing was changed.
 	ErrWrongType = errors.New("a key of the pool has another type")
+	// ErrStateDirTaken says that another process has the embedded store's directory.
+	ErrStateDirTaken = errors.New("another process has this state directory")
 	// ErrSchema says that the pool was made by a version that keeps it in another form.
 	ErrSchema = errors.New("pool of another schema version")
 )

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,8 +26,8 @@ type embedded struct {
 	lock   *os.File // of the state directory
 	path   string   // of the snapshot
 
-	saving sync.Mutex // one snapshot at a time
-	failed bool       // the last save failed, and this was said
+	saving sync.Mutex            // one snapshot at a time
+	failed atomic.Pointer[error] // why the last save failed, which was said; nil when it did not
 	closed bool
 }
 
@@ -81,7 +82,7 @@ func lockFile(path string) (*os.File, error) {
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: another process has this state directory; end it, or give this one its own", path)
+			return nil, fmt.Errorf("%s: %w; end it, or give this one its own", path, ErrStateDirTaken)
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -108,13 +109,25 @@ func (s *Store) saveAndTell(ctx context.Context) {
 		return
 	}
 	e := s.embedded
-	switch {
-	case err != nil && !e.failed:
+	if err == nil {
+		if e.failed.Swap(nil) != nil {
+			s.logger.Info("embedded store saved again", "path", e.path)
+		}
+	} else if e.failed.Swap(&err) == nil {
 		s.logger.Error("embedded store not saved", "path", e.path, "error", err)
-	case err == nil && e.failed:
-		s.logger.Info("embedded store saved again", "path", e.path)
 	}
-	e.failed = err != nil
+}
+
+// SaveError gives why the embedded store could not be saved when it last tried; nil when it could,
+// and for a Redis.
+func (s *Store) SaveError() error {
+	if s.embedded == nil {
+		return nil
+	}
+	if failed := s.embedded.failed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
 }
 
 // save writes a snapshot if a script was sent since the last one.

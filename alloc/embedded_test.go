@@ -248,3 +248,36 @@ func TestRedisURL(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbeddedSaysThatItIsNotSaved: for as long as that is so.
+func TestEmbeddedSaysThatItIsNotSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := alloctest.Embedded(t)
+		store := open(t, options)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- store.Run(ctx) }()
+		if err := os.RemoveAll(options.StateDir); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, store.Pool("web"))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if err := store.SaveError(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("without a directory: %v", err)
+		}
+		if err := os.Mkdir(options.StateDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if err := store.SaveError(); err != nil {
+			t.Errorf("with one again: %v", err)
+		}
+		cancel()
+		<-ran
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

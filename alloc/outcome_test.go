@@ -216,43 +216,46 @@ func TestR2_DeadlineHolds(t *testing.T) {
 		})
 	})
 	t.Run("all connections taken", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := peer{answer: func(c *peerConn, _ int64) { block(c) }}
-			pool := p.store(t, 2).Pool("web")
-			const waiting = 1000
-			taken, failed := make(chan error, 2), make(chan error, waiting)
-			ask := func(budget time.Duration, failed chan<- error) {
-				ctx, cancel := context.WithTimeout(context.Background(), budget)
-				defer cancel()
-				_, err := pool.Allocate(ctx, 1)
-				failed <- err
+		// Not in a bubble: go-redis keeps the timers of those that wait for a
+		// connection, and a bubble must not meet another's.
+		asked := make(chan struct{}, 2)
+		p := peer{answer: func(c *peerConn, _ int64) { asked <- struct{}{}; block(c) }}
+		pool := p.store(t, 2).Pool("web")
+		const waiting = 1000
+		taken, failed := make(chan error, 2), make(chan error, waiting)
+		ask := func(budget time.Duration, failed chan<- error) {
+			ctx, cancel := context.WithTimeout(context.Background(), budget)
+			defer cancel()
+			_, err := pool.Allocate(ctx, 1)
+			failed <- err
+		}
+		for range cap(taken) {
+			go ask(4*time.Second, taken)
+		}
+		for range cap(taken) {
+			<-asked
+		}
+		began := time.Now()
+		for range waiting {
+			go ask(time.Second, failed)
+		}
+		for range waiting {
+			if err := <-failed; !errors.Is(err, ErrUnavailable) {
+				t.Errorf("waited for a connection: %v, want unavailable", err)
 			}
-			for range cap(taken) {
-				go ask(2*time.Second, taken)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("those that waited were answered after %v, want 1s", took)
+		}
+		for range cap(taken) {
+			if err := <-taken; !errors.Is(err, ErrOutcomeUnknown) {
+				t.Errorf("sent, and no reply: %v, want unknown", err)
 			}
-			synctest.Wait()
-			began := time.Now()
-			for range waiting {
-				go ask(time.Second, failed)
-			}
-			for range waiting {
-				if err := <-failed; !errors.Is(err, ErrUnavailable) {
-					t.Errorf("waited for a connection: %v, want unavailable", err)
-				}
-			}
-			if took := time.Since(began); took != time.Second {
-				t.Errorf("those that waited were answered after %v, want 1s", took)
-			}
-			for range cap(taken) {
-				if err := <-taken; !errors.Is(err, ErrOutcomeUnknown) {
-					t.Errorf("sent, and no reply: %v, want unknown", err)
-				}
-			}
-			// R10: no more connections than allowed.
-			if dials := p.dials.Load(); dials != 2 {
-				t.Errorf("%d connections, want 2", dials)
-			}
-		})
+		}
+		// R10: no more connections than allowed.
+		if dials := p.dials.Load(); dials != 2 {
+			t.Errorf("%d connections, want 2", dials)
+		}
 	})
 	t.Run("no deadline", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -269,39 +272,38 @@ func TestR2_DeadlineHolds(t *testing.T) {
 // TestR10_FewConnections: scripts and pipelines together open no more connections than allowed. go-redis
 // gives pipelines a pool of their own by default.
 func TestR10_FewConnections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := peer{
-			answer: func(c *peerConn, _ int64) { time.Sleep(time.Millisecond); c.run() },
-			greet: func(c *peerConn, command string) {
-				switch command {
-				case "ZCARD", "HLEN", "ZCOUNT":
-					time.Sleep(time.Millisecond)
-					c.say(":1\r\n")
-				default:
-					greet(c, command)
-				}
-			},
-		}
-		pool := p.store(t, 0).Pool("web")
-		var all sync.WaitGroup
-		for i := range 1000 {
-			all.Go(func() {
-				var err error
-				if i%2 == 0 {
-					_, err = pool.Allocate(t.Context(), 1)
-				} else {
-					_, _, _, err = pool.Size(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		if dials := p.dials.Load(); dials > defaultPoolSize {
-			t.Errorf("%d connections, want %d at most", dials, defaultPoolSize)
-		}
-	})
+	// Not in a bubble: see TestR2_DeadlineHolds.
+	p := peer{
+		answer: func(c *peerConn, _ int64) { time.Sleep(time.Millisecond); c.run() },
+		greet: func(c *peerConn, command string) {
+			switch command {
+			case "ZCARD", "HLEN", "ZCOUNT":
+				time.Sleep(time.Millisecond)
+				c.say(":1\r\n")
+			default:
+				greet(c, command)
+			}
+		},
+	}
+	pool := p.store(t, 0).Pool("web")
+	var all sync.WaitGroup
+	for i := range 1000 {
+		all.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = pool.Allocate(t.Context(), 1)
+			} else {
+				_, _, _, err = pool.Size(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if dials := p.dials.Load(); dials > defaultPoolSize {
+		t.Errorf("%d connections, want %d at most", dials, defaultPoolSize)
+	}
 }
 
 // stalling lets some bytes through and then neither writes nor fails until its deadline.

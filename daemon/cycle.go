@@ -19,6 +19,8 @@ const (
 	sliceTime = 15 * time.Second
 	// settleTime is kept free at a cycle's end for what is not probing.
 	settleTime = 2 * time.Second
+	// foreignEndpoint stands in events for members that have no endpoint.
+	foreignEndpoint = "foreign"
 	// releaseTime bounds how long a stopping daemon tries to give claims back.
 	releaseTime = 2 * time.Second
 )
@@ -31,6 +33,7 @@ type cycle struct {
 	probeUntil time.Time            // no probe goes on beyond it
 	horizon    time.Time            // members that are due by then are taken
 	pending    map[string]time.Time // newcomers to be confirmed, and when
+	newcomers  map[string]bool      // those that were ever pending: each counts once
 	size       int                  // members when the cycle began
 	frozen     time.Time            // since when the pool is frozen; zero for not
 	report     api.Cycle
@@ -48,6 +51,7 @@ func (p *pool) cycle(ctx context.Context) {
 	c := &cycle{
 		pool: p, start: now, next: p.nextRun(), horizon: now,
 		pending:    map[string]time.Time{},
+		newcomers:  map[string]bool{},
 		guardState: guardNormal,
 		report:     api.Cycle{StartedAt: now.UTC(), Outcomes: api.Counts{}},
 	}
@@ -94,11 +98,12 @@ func (c *cycle) members(ctx context.Context) error {
 	c.size = len(members)
 	offers := make([]alloc.Offer, 0, len(members))
 	endpoints := make([]string, 0, len(members))
-	foreign := 0
+	var foreign []alloc.Settlement
 	for _, m := range members {
 		u, err := proxyurl.ParseURL(m.Member)
 		if err != nil || u.String() != m.Member {
-			foreign++
+			foreign = append(foreign, alloc.Settlement{Endpoint: foreignEndpoint, Action: alloc.Forget, Member: m.Member,
+				Reason: "not the canonical URL of a proxy"})
 			continue
 		}
 		// A member that somebody else put into the set has no record yet.
@@ -106,8 +111,12 @@ func (c *cycle) members(ctx context.Context) error {
 		offers = append(offers, alloc.Offer{Endpoint: u.Endpoint.String(), Record: rec.Encode()})
 		endpoints = append(endpoints, u.Endpoint.String())
 	}
-	if foreign > 0 {
-		c.log.Warn("members that are no proxy's canonical URL are not probed; remove them from the set", "members", foreign)
+	if len(foreign) > 0 {
+		// Others put them there. They cannot be probed, and no worker can use them.
+		c.log.Warn("members that are not the canonical URL of a proxy are taken out", "members", len(foreign))
+		if _, err := c.store.Settle(ctx, foreign, c.settle); err != nil {
+			return err
+		}
 	}
 	if _, err := c.store.Offer(ctx, offers, c.start); err != nil {
 		return err

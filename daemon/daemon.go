@@ -25,6 +25,9 @@ import (
 // maxConns bounds the socket's connections.
 const maxConns = 4096
 
+// ErrStateDirTaken says that another daemon has the state directory.
+var ErrStateDirTaken = alloc.ErrStateDirTaken
+
 // Options is what a daemon is made from.
 type Options struct {
 	Config   *config.Config

@@ -3,7 +3,9 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"os/exec"
 	"slices"
 	"strings"
@@ -306,4 +308,45 @@ func TestNothingOutlivesTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	goleak.VerifyNone(t, before)
+}
+
+// What others put into the set and is no proxy used to have the lowest count and
+// be handed out for ever.
+func TestMembersThatAreNoProxiesAreTakenOut(t *testing.T) {
+	server := alloctest.NewServer(t)
+	r := newRig(t, rigOptions{population: fourGood, pool: "    eligibility: {schemes: [http]}\n",
+		store: func(testing.TB) alloc.Options { return alloc.Options{URL: server.URL} }})
+	r.cycleAfter(nil)
+	r.allocate(8)
+	planted := exec.Command("redis-cli", "-s", server.Socket, "ZADD", "evenpool:{"+r.pool+"}:eligible",
+		"0", "not a url", "0", "http://1.2.3.4:080", "0", "HTTP://1.2.3.4:80")
+	if out, err := planted.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r.cycle()
+	if counts := r.counts(); len(counts) != 4 {
+		t.Errorf("members: %v", counts)
+	}
+}
+
+// A client that has sent all and closes its half of the connection is answered;
+// it used to be told that the store was away.
+func TestAHalfClosedClientIsAnswered(t *testing.T) {
+	r := newRig(t, rigOptions{population: fourGood, store: alloctest.Redis, pool: "    eligibility: {schemes: [http]}\n"})
+	r.cycleAfter(nil)
+	for range 200 {
+		conn, err := net.Dial("unix", r.client.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /v1/allocate HTTP/1.1\r\nHost: evenpool\r\n\r\n")
+		if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		conn.Close()
+	}
 }

@@ -90,7 +90,7 @@ sources:
   - {name: lab, url: "file://%[1]s/list.txt", allow_addresses: [127.0.0.0/8]}
 pools:
   - name: %[4]s
-    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: %[6]s}
+    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: %[6]s, concurrency: 12}
 %[5]s`, r.dir, r.judgeHTTP.URL, r.judgeHTTPS.URL, r.pool, o.pool, cmp.Or(o.confirmAfter, "100ms"))
 	r.client = &api.Client{Socket: filepath.Join(r.dir, "evenpool.sock")}
 	r.start()

@@ -146,9 +146,23 @@ func (rt *routes) call(w http.ResponseWriter, r *http.Request, to route) (reply,
 	if err != nil {
 		return reply{}, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), budget-answerTime(budget))
+	ctx, cancel := context.WithTimeout(requestContext(r), budget-answerTime(budget))
 	defer cancel()
 	return to.answer(ctx, call{pool: r.PathValue("pool"), query: query, text: wantsText(r.Header)})
+}
+
+// serving is the key of a request context's value: the context of all requests,
+// which ends when a stopping daemon waits no longer.
+type serving struct{}
+
+// requestContext outlives the client's half of the connection: net/http ends the
+// request's own context when a client has sent all and closes its writing side,
+// and it is still to be answered. Its budget bounds it.
+func requestContext(r *http.Request) context.Context {
+	if ctx, ok := r.Context().Value(serving{}).(context.Context); ok {
+		return ctx
+	}
+	return r.Context()
 }
 
 // answerTime is the part of a budget that is kept back for the answer itself,

@@ -230,7 +230,7 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 		batch = append(batch, c.settlement(it, now))
 		if it.probed && members {
 			c.report.ProbedMembers++
-		} else if it.probed {
+		} else if it.probed && !c.newcomers[it.claimed.Endpoint] {
 			c.report.ProbedCandidates++
 		}
 	}
@@ -253,6 +253,7 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 		}
 		if it.record.Member == "" && it.probed && it.record.Passes > 0 && it.record.Passes < c.rules.Rise {
 			c.pending[it.claimed.Endpoint] = batch[i].Due
+			c.newcomers[it.claimed.Endpoint] = true
 		}
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 		MaxHeaderBytes: 1,
 		// No ReadTimeout: it would also end the context of a request that is being
 		// answered. Bodies have their own (limitBody), writes too (limitConn).
-		BaseContext: func(net.Listener) context.Context { return requests },
+		BaseContext: func(net.Listener) context.Context { return context.WithValue(requests, serving{}, requests) },
 		ConnContext: withConn,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

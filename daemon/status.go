@@ -90,7 +90,9 @@ func (d *Daemon) storeStatus() api.Store {
 		Version:   d.monitor.version,
 		Note:      d.monitor.note,
 	}
-	if st.Note == "" && d.store.Embedded() {
+	if err := d.store.SaveError(); err != nil {
+		st.Note = "not saved, a restart would lose what has changed: " + proxyurl.Escape(err.Error(), 200)
+	} else if st.Note == "" && d.store.Embedded() {
 		st.Note = fmt.Sprintf("for trying out and for one small host: at most %d members and %d candidates",
 			alloc.EmbeddedMaxMembers, alloc.EmbeddedMaxCandidates)
 	}

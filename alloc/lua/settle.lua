@@ -114,11 +114,14 @@ local function count_at(rank)
   return sound(number(redis.call('HGET', KEYS[6], 'emptied_min') or '0') or 0)
 end
 
--- The lowest count: read once, and again when a member left.
+-- The lowest count: read once, and again when a member left or the first one came: what an empty
+-- pool remembers is nobody's count, and the first member's may be larger.
 local lowest_count
 local function lowest()
-  lowest_count = lowest_count or count_at(0)
-  return lowest_count
+  if lowest_count then return lowest_count end
+  local count = count_at(0)
+  if redis.call('ZCARD', KEYS[1]) > 0 then lowest_count = count end
+  return count
 end
 
 local function count_by(policy, kept_count)

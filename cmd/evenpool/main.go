@@ -41,8 +41,6 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 A worker asks the daemon of its host for a proxy:
    proxy=$(evenpool alloc) || exit`,
 		Version:                version,
-		HideVersion:            true,
-		HideHelpCommand:        true,
 		UseShortOptionHandling: false,
 		Reader:                 stdin,
 		Writer:                 stdout,

@@ -132,7 +132,7 @@ pools:
 
 func (h *host) config() string { return filepath.Join(h.dir, "evenpool.yaml") }
 
-const quickPool = `    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: 500ms}
+const quickPool = `    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: 500ms, concurrency: 12}
     eligibility: {schemes: [http, socks4, socks4a, socks5]}
 `
 
@@ -514,4 +514,45 @@ func TestU8_SystemdIsToldTheTruth(t *testing.T) {
 	next("WATCHDOG=1")
 	h.stop()
 	next("STOPPING=1")
+}
+
+// SIGHUP and a log whose reader has gone used to end the daemon without saving.
+func TestSurvivesHangupAndAClosedLog(t *testing.T) {
+	h := newHost(t, "", quickPool)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.process = program(t, "evenpool", "serve", "-c", h.config(), "--log-level", "debug")
+	h.process.Stderr = w
+	if err := h.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	r.Close()
+	h.await("the daemon to answer", func() bool { _, err := h.client.Status(t.Context()); return err == nil })
+	h.process.Process.Signal(syscall.SIGHUP)
+	h.awaitCycle()
+	if n := len(h.counts()); n != 9 {
+		t.Errorf("%d members, want 9", n)
+	}
+	h.stop()
+}
+
+func TestTheSecondDaemonOfAStateDirectoryGivesWay(t *testing.T) {
+	h := newHost(t, "", quickPool)
+	h.start()
+	text, err := os.ReadFile(h.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(h.dir, "other.yaml")
+	if err := os.WriteFile(other, bytes.Replace(text, []byte("/s}"), []byte("/s2}"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := program(t, "evenpool", "serve", "-c", other).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitTaken || !strings.Contains(string(out), "another process has this state directory") {
+		t.Errorf("%v, said %q; want exit code %d", err, out, exitTaken)
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,6 +43,23 @@ Examples:
 			if err != nil {
 				return err
 			}
+			// A log that nobody reads any more is no reason to die without saving.
+			signal.Ignore(syscall.SIGPIPE)
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			defer signal.Stop(hangup)
+			stopped := make(chan struct{})
+			defer close(stopped)
+			go func() {
+				for {
+					select {
+					case <-hangup:
+						log.Warn("SIGHUP does nothing in this version; restart the daemon for a new configuration")
+					case <-stopped:
+						return
+					}
+				}
+			}()
 			return serve(c, cfg, log)
 		},
 	}
@@ -57,7 +76,7 @@ func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 		log.Warn("this host has no name; events will not say where they come from", "err", err)
 	}
 	d, err := daemon.New(daemon.Options{Config: cfg, Password: password, Version: version, Logger: log, Hostname: hostname})
-	if errors.Is(err, daemon.ErrSocketTaken) {
+	if errors.Is(err, daemon.ErrSocketTaken) || errors.Is(err, daemon.ErrStateDirTaken) {
 		return &exitError{exitTaken, err}
 	}
 	if err != nil {

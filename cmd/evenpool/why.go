@@ -50,14 +50,18 @@ Examples:
 
 // checkProxy refuses what the daemon would refuse, without asking it.
 func checkProxy(text string) error {
+	var u proxyurl.URL
 	var err error
 	if strings.Contains(text, "://") {
-		_, err = proxyurl.ParseURL(text)
+		u, err = proxyurl.ParseURL(text)
 	} else {
-		_, err = proxyurl.ParseEndpoint(text)
+		u.Endpoint, err = proxyurl.ParseEndpoint(text)
 	}
 	if err != nil {
 		return usageError("%w; expected SCHEME://HOST:PORT or HOST:PORT", err)
+	}
+	if password := u.Endpoint.Password(); password != "" && password != "***" {
+		return usageError("other users of this host can see arguments: write *** for the password, as status shows it")
 	}
 	return nil
 }

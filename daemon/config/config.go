@@ -21,7 +21,7 @@ type Config struct {
 	Redis  Redis
 	Socket Socket
 	// StateDir is the directory of what this host keeps for itself: the pools of
-	// the embedded store, and snapshots. Default: /var/lib/evenpool. It is made
+	// the embedded store. Default: /var/lib/evenpool. It is made
 	// if it is missing, and locked by the daemon that uses it.
 	StateDir string
 	// Judges are the web servers that probes ask; in the file's order, at least one.
