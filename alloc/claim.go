@@ -23,13 +23,9 @@ func (p *Pool) Claim(ctx context.Context, now, until time.Time, n int) ([]Claime
 	var out []Claimed
 	for n > 0 {
 		some := min(n, maxPerCall)
-		reply, err := p.run(ctx, p.store.scripts.claim, p.claimKeys(), now.UnixMilli(), until.UnixMilli(), some)
+		got, err := p.claim(ctx, p.store.scripts.claim, now.UnixMilli(), until.UnixMilli(), some)
 		if err != nil {
 			return out, err
-		}
-		got, err := claimed(reply)
-		if err != nil {
-			return out, fmt.Errorf("claim in pool %s: %w", p.name, err)
 		}
 		out = append(out, got...)
 		if len(got) < some {
@@ -50,27 +46,27 @@ func (p *Pool) ClaimThese(ctx context.Context, endpoints []string, now, until ti
 		for _, endpoint := range some {
 			args = append(args, endpoint)
 		}
-		reply, err := p.run(ctx, p.store.scripts.claimThese, p.claimKeys(), args...)
+		got, err := p.claim(ctx, p.store.scripts.claimThese, args...)
 		if err != nil {
 			return out, err
-		}
-		got, err := claimed(reply)
-		if err != nil {
-			return out, fmt.Errorf("claim in pool %s: %w", p.name, err)
 		}
 		out = append(out, got...)
 	}
 	return out, nil
 }
 
-func (p *Pool) claimKeys() []string {
-	return []string{p.keys.due, p.keys.record, p.keys.meta}
-}
-
-func claimed(reply any) ([]Claimed, error) {
-	flat, err := texts(reply, 2)
-	if err != nil || len(flat) == 0 {
+// claim runs one of the claiming scripts once.
+func (p *Pool) claim(ctx context.Context, sc *script, args ...any) ([]Claimed, error) {
+	reply, err := p.run(ctx, sc, []string{p.keys.due, p.keys.record, p.keys.meta}, args...)
+	if err != nil {
 		return nil, err
+	}
+	flat, err := texts(reply, 2)
+	if err != nil {
+		return nil, fmt.Errorf("claim in pool %s: %w", p.name, err)
+	}
+	if len(flat) == 0 {
+		return nil, nil
 	}
 	out := make([]Claimed, 0, len(flat)/2)
 	for i := 0; i < len(flat); i += 2 {

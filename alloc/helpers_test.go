@@ -116,7 +116,7 @@ func settle(t testing.TB, pool *alloc.Pool, policy alloc.SettlePolicy, s alloc.S
 // version is the version of an endpoint's record, 0 for none.
 func version(t testing.TB, pool *alloc.Pool, endpoint string) int64 {
 	t.Helper()
-	record, _, err := pool.Record(t.Context(), endpoint)
+	record, err := pool.Look(t.Context(), endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,12 @@ func TestOfferAddsWhatIsNew(t *testing.T) {
 		if after := state(t, store, pool); after != before {
 			t.Errorf("offering a known one changed\n%s\ninto\n%s", before, after)
 		}
-		record, found, err := pool.Record(t.Context(), "b:1")
-		if err != nil || !found || record.Version != 1 || string(record.Record) != `{"x":"|1|"}` {
-			t.Errorf("record %+v (%s), %v, %v", record, record.Record, found, err)
+		record, err := pool.Look(t.Context(), "b:1")
+		if err != nil || record.Version != 1 || string(record.Record) != `{"x":"|1|"}` {
+			t.Errorf("record %+v (%s), %v", record, record.Record, err)
 		}
-		if _, found, err := pool.Record(t.Context(), "c:1"); found || err != nil {
-			t.Errorf("record of an unknown one: %v, %v", found, err)
+		if unknown, err := pool.Look(t.Context(), "c:1"); unknown.Version != 0 || unknown.Record != nil || err != nil {
+			t.Errorf("record of an unknown one: %+v, %v", unknown, err)
 		}
 	})
 }

@@ -46,20 +46,6 @@ func (p *Pool) Size(ctx context.Context) (members, known, due int64, err error) 
 	return card.Val(), length.Val(), count.Val(), nil
 }
 
-// Record gives what is known of a proxy; false when it is not known.
-func (p *Pool) Record(ctx context.Context, endpoint string) (Claimed, bool, error) {
-	ctx, cancel := withBudget(ctx)
-	defer cancel()
-	stored, err := p.store.client.HGet(ctx, p.keys.record, endpoint).Result()
-	if errors.Is(err, redis.Nil) {
-		return Claimed{}, false, nil
-	}
-	if err != nil {
-		return Claimed{}, false, fmt.Errorf("record in pool %s: %w", p.name, readError(err))
-	}
-	return claimedOf(endpoint, stored), true, nil
-}
-
 // Score gives a member's count; false when it is not a member.
 func (p *Pool) Score(ctx context.Context, member string) (int64, bool, error) {
 	ctx, cancel := withBudget(ctx)

@@ -53,7 +53,7 @@ func TestSettleLifeOfAProxy(t *testing.T) {
 			if got := set(t, store, eligible(pool)); got != step.eligible {
 				t.Errorf("%s: members %s, want %s", step.name, got, step.eligible)
 			}
-			record, _, err := pool.Record(ctx, "a:1")
+			record, err := pool.Look(ctx, "a:1")
 			if said := fmt.Sprintf("%d %s", record.Version, record.Record); said != step.record || err != nil {
 				t.Errorf("%s: record %s, %v, want %s", step.name, said, err, step.record)
 			}

@@ -37,7 +37,7 @@ type cycle struct {
 	size       int                  // members when the cycle began
 	frozen     time.Time            // since when the pool is frozen; zero for not
 	report     api.Cycle
-	guardState guardState
+	guardState string
 	guardWhy   string
 }
 
@@ -52,7 +52,7 @@ func (p *pool) cycle(ctx context.Context) {
 		pool: p, start: now, next: p.nextRun(), horizon: now,
 		pending:    map[string]time.Time{},
 		newcomers:  map[string]bool{},
-		guardState: guardNormal,
+		guardState: api.GuardNormal,
 		report:     api.Cycle{StartedAt: now.UTC(), Outcomes: api.Counts{}},
 	}
 	if p.everything.Swap(false) {
@@ -217,12 +217,12 @@ func (c *cycle) end(ctx context.Context, err error) {
 	if err != nil {
 		c.report.Error = proxyurl.Escape(err.Error(), 200)
 	}
-	guard := api.Guard{State: string(c.guardState), Why: c.guardWhy, Since: time.Now().UTC()}
+	guard := api.Guard{State: c.guardState, Why: c.guardWhy, Since: time.Now().UTC()}
 	c.mu.Lock()
 	if c.guard.State == guard.State {
 		guard.Since = c.guard.Since
 	}
-	if c.guardState == guardFrozen {
+	if c.guardState == api.GuardFrozen {
 		guard.Since = c.frozen.UTC()
 	}
 	changed := c.guard.State != guard.State

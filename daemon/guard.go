@@ -4,17 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"evenpool/daemon/api"
 	"evenpool/daemon/config"
-)
-
-// guardState is what the guard makes of a cycle; one of the constants below.
-type guardState string
-
-const (
-	guardNormal guardState = "normal" // every member that is due to be retired is retired
-	guardHeld   guardState = "held"   // more were due than the budget allows: the rest is held
-	guardFrozen guardState = "frozen" // mass failure: nothing is retired, for a time
-	guardVoid   guardState = "void"   // no judge answered rightly: the slice says nothing
 )
 
 // panicAtLeast is the number of failing members below which mass failure is not
@@ -33,7 +24,7 @@ type guardInput struct {
 
 // guardDecision says what the guard lets through.
 type guardDecision struct {
-	state       guardState
+	state       string    // one of api.GuardNormal, api.GuardHeld, api.GuardFrozen
 	budget      int       // how many of the members that are due may be retired
 	frozenSince time.Time // when a mass failure that is under way began; zero for none
 	why         string    // a sentence; "" when the state is normal
@@ -47,21 +38,21 @@ type guardDecision struct {
 // retires at most a share of the members, one at least (Envoy's
 // max_ejection_percent).
 func guard(cfg config.Guard, in guardInput) guardDecision {
-	d := guardDecision{state: guardNormal, budget: max(1, cfg.MaxRetired.Of(in.members))}
+	d := guardDecision{state: api.GuardNormal, budget: max(1, cfg.MaxRetired.Of(in.members))}
 	if in.failing >= panicAtLeast && in.failing*100 > int(cfg.PanicAbove)*in.good {
 		d.frozenSince = in.frozenSince
 		if d.frozenSince.IsZero() {
 			d.frozenSince = in.now
 		}
 		if in.now.Sub(d.frozenSince) < cfg.MaxFreeze {
-			d.state, d.budget = guardFrozen, 0
+			d.state, d.budget = api.GuardFrozen, 0
 			d.why = fmt.Sprintf("%d of %d good members failed at once, above panic_above %s: nothing is retired until %s",
 				in.failing, in.good, cfg.PanicAbove, d.frozenSince.Add(cfg.MaxFreeze).UTC().Format(time.RFC3339))
 			return d
 		}
 	}
 	if in.due > d.budget {
-		d.state = guardHeld
+		d.state = api.GuardHeld
 		d.why = fmt.Sprintf("%d members are due to be retired, max_retired %s of %d allows %d in a cycle",
 			in.due, cfg.MaxRetired, in.members, d.budget)
 	}

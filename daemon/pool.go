@@ -57,17 +57,18 @@ type poolCounts struct {
 }
 
 func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger) *pool {
-	p := &pool{
+	return &pool{
 		cfg:   cfg,
 		store: store,
 		settle: alloc.SettlePolicy{
-			Start:       alloc.Policy(cfg.Allocation.Start),
-			Restore:     alloc.Policy(cfg.Allocation.Restore),
+			Start:       cfg.Allocation.Start,
+			Restore:     cfg.Allocation.Restore,
 			ForgetAfter: cfg.Allocation.ForgetAfter,
 			Host:        opts.Hostname,
 		},
 		rules: probe.Rules{
 			Schemes:    cfg.Eligibility.Schemes,
+			Require:    cfg.Eligibility.Require,
 			MaxLatency: cfg.Eligibility.MaxLatency,
 			Rise:       cfg.Eligibility.Rise,
 			Fall:       cfg.Eligibility.Fall,
@@ -77,10 +78,6 @@ func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger)
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},
 	}
-	for _, c := range cfg.Eligibility.Require {
-		p.rules.Require = append(p.rules.Require, probe.Capability(c))
-	}
-	return p
 }
 
 // The fields of the pool's meta that are the daemon's.
@@ -117,34 +114,29 @@ func timeMeta(t time.Time) string {
 // offer puts what a source names into the pool's store. What cannot be offered
 // now is offered when the store is back.
 func (p *pool) offer(ctx context.Context, s *source) {
-	now := time.Now()
-	if err := p.ensure(ctx); err != nil {
-		p.offered(ctx, s, err)
+	added, err := p.offerSource(ctx, s)
+	if err == nil {
+		p.log.Debug("offered", "source", s.cfg.Name, "new", added)
 		return
 	}
+	p.unoffered.Store(true)
+	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
+		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
+	}
+}
+
+func (p *pool) offerSource(ctx context.Context, s *source) (added int, err error) {
+	if err := p.ensure(ctx); err != nil {
+		return 0, err
+	}
+	now := time.Now()
 	endpoints := s.endpoints()
 	offers := make([]alloc.Offer, 0, len(endpoints))
 	for _, e := range endpoints {
 		rec := p.named(e, probe.Record{FirstSeen: now})
 		offers = append(offers, alloc.Offer{Endpoint: e.String(), Record: rec.Encode()})
 	}
-	added, err := p.store.Offer(ctx, offers, now)
-	if !p.offered(ctx, s, err) {
-		return
-	}
-	p.log.Debug("offered", "source", s.cfg.Name, "candidates", len(offers), "new", added)
-}
-
-// offered says whether an offer succeeded; else it is to be made again.
-func (p *pool) offered(ctx context.Context, s *source, err error) bool {
-	if err == nil {
-		return true
-	}
-	p.unoffered.Store(true)
-	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
-		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
-	}
-	return false
+	return p.store.Offer(ctx, offers, now)
 }
 
 // ensure makes the pool in the store if it is not there. One that was there is

@@ -53,7 +53,7 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	if members {
 		if frozen := c.holdBack(items); !frozen.Equal(c.frozen) {
 			if err := c.store.SetMeta(ctx, map[string]string{metaFrozenSince: timeMeta(frozen)}); err != nil {
-				return err
+				return errors.Join(err, c.release(ctx, items, time.Now()))
 			}
 			c.frozen = frozen
 		}
@@ -69,7 +69,6 @@ func (c *cycle) items(claimed []alloc.Claimed) []*item {
 		var err error
 		if it.endpoint, err = proxyurl.ParseEndpoint(cl.Endpoint); err != nil {
 			c.log.Warn("what is due is no endpoint; it is forgotten", "endpoint", proxyurl.Escape(cl.Endpoint, 80))
-			it.decision.Action = probe.Keep
 			items = append(items, it)
 			continue
 		}
@@ -309,8 +308,8 @@ func (c *cycle) forgettable(it *item, now time.Time) bool {
 // void gives a slice's claims back, to be asked again in the next cycle.
 func (c *cycle) void(ctx context.Context, items []*item, end string, missing []probe.Capability) error {
 	c.report.VoidSlices++
-	if c.guardState == guardNormal {
-		c.guardState = guardVoid
+	if c.guardState == api.GuardNormal {
+		c.guardState = api.GuardVoid
 		c.guardWhy = "no judge answered rightly " + end + " a slice, for " + string(missing[0]) + ": nothing was admitted or retired"
 	}
 	return c.release(ctx, items, c.next)

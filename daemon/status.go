@@ -194,11 +194,9 @@ func (d *Daemon) why(ctx context.Context, name string, endpoint proxyurl.Endpoin
 	if err != nil {
 		return api.Why{}, err
 	}
-	members, err := p.store.Members(ctx)
-	if err != nil {
+	if endpoint, err = p.resolveHidden(ctx, endpoint); err != nil {
 		return api.Why{}, err
 	}
-	endpoint = p.resolveHidden(endpoint, members)
 	known, err := p.store.Look(ctx, endpoint.String())
 	if err != nil {
 		return api.Why{}, err
@@ -215,9 +213,15 @@ func (d *Daemon) why(ctx context.Context, name string, endpoint proxyurl.Endpoin
 		why.State = api.StateRetired
 		why.Retired = &api.Retired{Count: known.Retired.Count, At: known.Retired.At}
 	}
-	for _, m := range members {
-		if u, err := proxyurl.ParseURL(m.Member); err == nil && u.Endpoint == endpoint {
-			why.State, why.Proxy, why.Count = api.StateMember, u.Redacted(), &m.Count
+	// By whichever scheme: others may have put it into the set, unknown to its record.
+	for _, scheme := range proxyurl.Schemes() {
+		u := proxyurl.URL{Scheme: scheme, Endpoint: endpoint}
+		count, member, err := p.store.Score(ctx, u.String())
+		if err != nil {
+			return api.Why{}, err
+		}
+		if member {
+			why.State, why.Proxy, why.Count = api.StateMember, u.Redacted(), &count
 		}
 	}
 	p.explain(&why, rec, endpoint)
@@ -264,24 +268,28 @@ func (p *pool) explain(why *api.Why, rec probe.Record, endpoint proxyurl.Endpoin
 
 // resolveHidden finds the password of a proxy that was named the way it is shown,
 // "user:***@host:port".
-func (p *pool) resolveHidden(endpoint proxyurl.Endpoint, members []alloc.Allocation) proxyurl.Endpoint {
+func (p *pool) resolveHidden(ctx context.Context, endpoint proxyurl.Endpoint) (proxyurl.Endpoint, error) {
 	if endpoint.Password() != "***" {
-		return endpoint
+		return endpoint, nil
+	}
+	members, err := p.store.Members(ctx)
+	if err != nil {
+		return endpoint, err
 	}
 	same := func(e proxyurl.Endpoint) bool {
 		return e.HostPort() == endpoint.HostPort() && e.User() == endpoint.User()
 	}
 	for _, m := range members {
 		if u, err := proxyurl.ParseURL(m.Member); err == nil && same(u.Endpoint) {
-			return u.Endpoint
+			return u.Endpoint, nil
 		}
 	}
 	for _, s := range p.sources {
 		for _, e := range s.endpoints() {
 			if same(e) {
-				return e
+				return e, nil
 			}
 		}
 	}
-	return endpoint
+	return endpoint, nil
 }
