@@ -100,15 +100,47 @@ type Source struct {
 	Name string `json:"name"`
 	// URL is the list's, its password hidden.
 	URL string `json:"url"`
-	// FetchedAt is when the copy in use was fetched; Stale says that it is the
-	// last good copy, since a newer fetch was not usable for the reason in Error.
-	FetchedAt  time.Time `json:"fetched_at,omitzero"`
-	Stale      bool      `json:"stale"`
-	Candidates int       `json:"candidates"`
-	// Rejects counts lines that are no candidates, by reason; Refused counts
-	// candidates that are not offered to a pool, by reason.
-	Rejects     Counts    `json:"rejects"`
-	Refused     Counts    `json:"refused"`
-	Error       string    `json:"error,omitempty"`
-	NextFetchAt time.Time `json:"next_fetch_at,omitzero"`
+	// Format is the one that most records are written in, empty before the first fetch.
+	Format string `json:"format,omitempty"`
+	// State is one of SourceNew, SourceGood, SourceStale, SourceFailed.
+	State string `json:"state"`
+	// TriedAt is when a fetch last ended, well or not; it is absent before the
+	// first. FetchedAt is when the copy in use was fetched, or was last said to be
+	// the newest; a restart keeps it.
+	TriedAt   time.Time `json:"tried_at,omitzero"`
+	FetchedAt time.Time `json:"fetched_at,omitzero"`
+	// Stale says that the copy in use is the last good one, since a newer fetch was
+	// not usable for the reason in Error.
+	Stale bool `json:"stale"`
+	// Candidates counts the endpoints of the copy in use that are offered to pools,
+	// New those of them that the copy before did not name.
+	Candidates int `json:"candidates"`
+	New        int `json:"new"`
+	// Duplicates counts records that said nothing new, Rejects records that are no
+	// candidates, by reason, Refused candidates that are not offered to a pool, by
+	// reason (ports that are never proxies, floods).
+	Duplicates int    `json:"duplicates"`
+	Rejects    Counts `json:"rejects"`
+	Refused    Counts `json:"refused"`
+	// Samples are the first few rejected records, escaped and without passwords.
+	Samples     List[Sample] `json:"samples"`
+	Error       string       `json:"error,omitempty"`
+	NextFetchAt time.Time    `json:"next_fetch_at,omitzero"`
+	// WaitUntil is until when the list's server has asked not to be asked.
+	WaitUntil time.Time `json:"wait_until,omitzero"`
+}
+
+// The states of a source.
+const (
+	SourceNew    = "new"    // not fetched yet
+	SourceGood   = "good"   // the last fetch gave what is in use
+	SourceStale  = "stale"  // the last fetch failed, the good copy from before is in use
+	SourceFailed = "failed" // the last fetch failed, and there is no good copy
+)
+
+// Sample is a record of a list that gave no candidate.
+type Sample struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
 }

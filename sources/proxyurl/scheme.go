@@ -18,6 +18,13 @@ const (
 	SOCKS5  Scheme = "socks5"  // RFC 1928, with RFC 1929 for user and password; the proxy resolves names
 )
 
+// Any stands in a claim for a scheme that is not known: it is to be found out. No
+// proxy's URL has it, and neither Schemes nor ParseScheme knows it.
+const Any Scheme = "any"
+
+// Claims returns what may be claimed of a proxy: Schemes, and Any.
+func Claims() []Scheme { return append(Schemes(), Any) }
+
 // Schemes returns the closed list, in its fixed order.
 func Schemes() []Scheme { return []Scheme{HTTP, HTTPS, SOCKS4, SOCKS4A, SOCKS5} }
 
