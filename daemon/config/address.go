@@ -30,6 +30,25 @@ func sourceURL() kind[string] {
 	})
 }
 
+// proxyURL reads the proxy that a list is fetched through; empty is none.
+func proxyURL() kind[string] {
+	return address(func(s string) error {
+		if s == "" {
+			return nil
+		}
+		u, err := url.Parse(s)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
+			return errors.New("expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")
+		case !hostAndPort(u) || u.Port() == "":
+			return fmt.Errorf("has no sound host and port; write %s://HOST:PORT", u.Scheme)
+		case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+			return errors.New("has something behind host and port, which a proxy has no use for; remove it")
+		}
+		return nil
+	})
+}
+
 // judgeURL reads the address at which a judge answers over the given scheme. A
 // user and password in it would be shown to every proxy.
 func judgeURL(want string) kind[*url.URL] {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"evenpool/alloc"
 	"evenpool/probe"
 )
 
@@ -23,7 +24,9 @@ func (r *reader) check(c *Config) {
 		}
 	}
 	for i, o := range c.Sources {
-		r.wideOpen(fmt.Sprintf("sources[%d]", i), len(o.AllowAddresses), func(k int) int { return o.AllowAddresses[k].Bits() })
+		path := fmt.Sprintf("sources[%d]", i)
+		r.wideOpen(path, len(o.AllowAddresses), func(k int) int { return o.AllowAddresses[k].Bits() })
+		r.checkRequest(path, &c.Sources[i])
 	}
 	if c.Redis.URL == "" && r.clean("redis") {
 		for key, v := range map[string]string{"username": c.Redis.Username, "password_file": c.Redis.PasswordFile} {
@@ -34,6 +37,10 @@ func (r *reader) check(c *Config) {
 	}
 	for i := range c.Pools {
 		path := fmt.Sprintf("pools[%d]", i)
+		// The default is for a Redis, and no news; another number was meant.
+		if most := c.Pools[i].MaxCandidates; c.Redis.URL == "" && r.clean("redis") && most > alloc.EmbeddedMaxCandidates && most != defaultPool().MaxCandidates {
+			r.warn(path+".max_candidates", "is more than the embedded store is meant for (%d); set redis.url", alloc.EmbeddedMaxCandidates)
+		}
 		r.known(path+".sources", c.Pools[i].Sources, sources, "sources")
 		r.known(path+".judges", c.Pools[i].Judges, judges, "judges")
 		r.checkPool(path, c, &c.Pools[i])

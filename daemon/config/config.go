@@ -94,13 +94,38 @@ type Source struct {
 	Name string
 	// URL is http://, https:// or file:///PATH.
 	URL string
-	// Scheme is what the list's proxies speak where a line does not say. Default:
-	// empty, such lines are rejected.
+	// Format names the one of sources.Formats that the list is written in.
+	// Default: "auto", it is found by content.
+	Format string
+	// Scheme is what the list's proxies speak where a record does not say: one of
+	// proxyurl.Claims. "any" has it found out by probing, which costs a probe for
+	// each scheme that a pool wants. Default: empty, such records are rejected.
 	Scheme proxyurl.Scheme
 	// Schedule is when the list is fetched, besides the daemon's start. Default:
 	// "*/30 * * * *". More often finds new proxies sooner and is harder on
 	// whoever publishes the list.
 	Schedule Schedule
+	// Headers are sent with the request, by canonical name (X-Key), at most 32; a
+	// key of a paid list is one. Their values are secrets and are never shown.
+	// Default: none. A file has none, and no UserAgent and Proxy either.
+	Headers map[string]string
+	// UserAgent is sent as User-Agent, at most 256 bytes. Default: empty, evenpool
+	// and its version.
+	UserAgent string
+	// Proxy is the proxy to fetch through: http://, https:// or socks5://, with
+	// HOST:PORT, and a user and password if it asks for them. Default: empty,
+	// none; the environment has no say in it.
+	Proxy string
+	// Timeout is for one fetch, all tries of it; from 1s to 10m. Default: 30s.
+	// Raising it waits longer for slow servers and large lists.
+	Timeout time.Duration
+	// MaxBytes bounds the list, unpacked, from 1,024 to 256 MiB. Default: 16 MiB.
+	// A larger list is not used at all: the last good copy is. Raising it costs
+	// memory, up to four times as much while the list is read.
+	MaxBytes int
+	// MaxCandidates bounds what is taken of the list, from 1 to 1,000,000.
+	// Default: 200,000. Records beyond it are rejected and counted.
+	MaxCandidates int
 	// AllowAddresses are the prefixes that may be dialled for this source's
 	// candidates, and for the list itself, although they are not public: your own
 	// proxies, or the lab. Never for a list that others write. Default: none.
@@ -115,11 +140,16 @@ type Pool struct {
 	// Sources are the names of the lists it draws on. Default: all.
 	Sources []string
 	// Judges are the names of the judges that its probes ask. Default: all.
-	Judges      []string
-	Probe       Probe
-	Eligibility Eligibility
-	Guard       Guard
-	Allocation  Allocation
+	Judges []string
+	// MaxCandidates bounds how many proxies the store knows for the pool, members
+	// aside, from 1 to 2,000,000. Default: 200,000. Beyond it the oldest that were
+	// never proven go first. Lowering it spares memory of the store; raising it
+	// makes rounds through all candidates longer.
+	MaxCandidates int
+	Probe         Probe
+	Eligibility   Eligibility
+	Guard         Guard
+	Allocation    Allocation
 }
 
 // Probe says when and how a pool's proxies are asked.

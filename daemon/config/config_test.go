@@ -2,7 +2,11 @@ package config
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -44,8 +48,15 @@ judges:
 sources:
   - name: mylist
     url: https://example.org/http.txt
+    format: auto
     scheme: ""
     schedule: "*/30 * * * *"
+    headers: {}
+    user_agent: ""
+    proxy: ""
+    timeout: 30s
+    max_bytes: 16777216
+    max_candidates: 200000
     allow_addresses: []
 pools:
   - name: web
@@ -53,6 +64,7 @@ pools:
       - mylist
     judges:
       - mine
+    max_candidates: 200000
     probe:
       schedule: "*/5 * * * *"
       timeout: 8s
@@ -121,10 +133,19 @@ sources:
     allow_addresses: [10.0.0.0/8]
   - name: other
     url: https://example.org/@all/http.txt?page=2
+    format: plain
+    scheme: any
+    headers: {x-key: "a: b", authorization: "***"}
+    user_agent: me/1.0 (me@example.org)
+    proxy: socks5://127.0.0.1:1080
+    timeout: 1m
+    max_bytes: 1024
+    max_candidates: 1
 pools:
   - name: web
     sources: [mylist]
     judges: [page, mine]
+    max_candidates: 2000000
     probe: {schedule: "0  6 * * mon", timeout: 2m30s, confirm_after: 0, concurrency: 1}
     eligibility: {schemes: [socks4a, socks4], require: [tls], max_latency: 1500ms, rise: 1, fall: 3}
     guard: {max_retired: 0%, panic_above: 100%, max_freeze: 1h30m}
@@ -153,6 +174,9 @@ func TestShowIsTheSameConfiguration(t *testing.T) {
 				again.Judges[i].AllowAddresses = append(proxyurl.Allow(nil), j.AllowAddresses...) // nil for an empty one
 			}
 			for i, o := range again.Sources {
+				if o.Headers != nil {
+					again.Sources[i].Headers["X-Key"] = "a: b" // the one secret of the file
+				}
 				again.Sources[i].AllowAddresses = append(proxyurl.Allow(nil), o.AllowAddresses...)
 			}
 			if !reflect.DeepEqual(c, again) {
@@ -178,10 +202,12 @@ sources:
     url: https://example.org/http.txt
     allow_addresses: [127.0.0.1, "::/0"]
   - name: unused
-    url: https://example.org/http.txt
+    url: http://example.org/http.txt
+    headers: {Accept: text/plain, X-Key: hunter2}
 pools:
   - name: web
     sources: [mylist]
+    max_candidates: 10001
     judges: [mine]
     eligibility: {max_latency: 8s}
     allocation: {start: zero, restore: zero}
@@ -193,9 +219,11 @@ pools:
 		`f:9:11: judges[1].name: "spare": no pool asks this judge`,
 		`f:14:34: sources[0].allow_addresses[1]: "::/0": opens every address, private ones included; write the prefixes that are meant`,
 		`f:15:11: sources[1].name: "unused": no pool draws on this source`,
-		`f:21:32: pools[0].eligibility.max_latency: "8s": never applies: no probe takes longer than the timeout of 8s`,
-		`f:22:25: pools[0].allocation.start: "zero": a new proxy takes every allocation until it has caught up; min avoids that`,
-		`f:22:40: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that`,
+		`f:17:35: sources[1].headers.X-Key: is sent in plain: everybody on the way can read it; write https:// in url, if the server has it`,
+		`f:21:21: pools[0].max_candidates: 10001: is more than the embedded store is meant for (10000); set redis.url`,
+		`f:23:32: pools[0].eligibility.max_latency: "8s": never applies: no probe takes longer than the timeout of 8s`,
+		`f:24:25: pools[0].allocation.start: "zero": a new proxy takes every allocation until it has caught up; min avoids that`,
+		`f:24:40: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that`,
 	}
 	_, warnings, err := Parse("f", []byte(file), Defaults{})
 	if err != nil {
@@ -207,6 +235,55 @@ pools:
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Secrets in a file that everybody may read are warned of, one by one; in a file
+// that only the service may read they are where they belong.
+func TestSecretsInAFileThatEverybodyMayRead(t *testing.T) {
+	file := strings.Replace(minimal, "    url: https://example.org/http.txt\n", `    url: https://example.org/http.txt?api_key=hunter2
+    headers: {Accept: text/plain, authorization: Bearer hunter2}
+    proxy: http://me:hunter2@proxy.example.org:3128
+  - name: open
+    url: https://example.org/http.txt
+    headers: {Accept: text/plain}
+    proxy: http://proxy.example.org:3128
+`, 1)
+	path := filepath.Join(t.TempDir(), "f")
+	for mode, want := range map[fs.FileMode][]string{
+		0o640: nil,
+		0o644: {
+			`:7:10: sources[0].url: "https://example.org/http.txt?api_key=***": `,
+			`:8:15: sources[0].headers.Authorization: `,
+			`:9:12: sources[0].proxy: "http://***@proxy.example.org:3128": `,
+		},
+	} {
+		if err := os.WriteFile(path, []byte(file), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		c, warnings, err := Load(path, Defaults{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.String())
+		}
+		for i := range want {
+			want[i] = path + want[i] + "is a secret, and everybody may read this file; chmod o= it and give its group to the service"
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("mode %o: got\n%s\nwant\n%s", mode, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		for name, marshal := range map[string]func(any) ([]byte, error){"yaml": yaml.Marshal, "json": json.Marshal} {
+			shown, err := marshal(c)
+			if err != nil || strings.Contains(string(shown), "hunter2") || !strings.Contains(string(shown), "Authorization") {
+				t.Errorf("%s shows a secret, or not its name: %v\n%s", name, err, shown)
+			}
+		}
 	}
 }
 

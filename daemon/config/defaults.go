@@ -27,10 +27,19 @@ func defaultJudge() Judge { return Judge{} }
 
 func defaultExpect() *Expect { return &Expect{Status: 200} }
 
-func defaultSource() Source { return Source{Schedule: mustSchedule("*/30 * * * *")} }
+func defaultSource() Source {
+	return Source{
+		Format:        "auto",
+		Schedule:      mustSchedule("*/30 * * * *"),
+		Timeout:       30 * time.Second,
+		MaxBytes:      16 << 20,
+		MaxCandidates: 200_000,
+	}
+}
 
 func defaultPool() Pool {
 	return Pool{
+		MaxCandidates: 200_000,
 		Probe: Probe{
 			Schedule:     mustSchedule("*/5 * * * *"),
 			Timeout:      8 * time.Second,

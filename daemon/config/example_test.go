@@ -25,7 +25,9 @@ func keyPaths(v any) []string {
 			for _, item := range v {
 				path := strings.TrimPrefix(fmt.Sprintf("%s.%s", prefix, item.Key), ".")
 				paths = append(paths, path)
-				walk(path, item.Value)
+				if item.Key != "headers" { // the keys in it are the user's
+					walk(path, item.Value)
+				}
 			}
 		case []any:
 			for _, item := range v {

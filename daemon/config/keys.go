@@ -66,8 +66,15 @@ func (e *Expect) keys(s *section) {
 func sourceKeys(s *section, o *Source) {
 	value(s, "name", &o.Name, name())
 	value(s, "url", &o.URL, sourceURL())
-	value(s, "scheme", &o.Scheme, scheme(proxyurl.Schemes(), true))
+	value(s, "format", &o.Format, member(formats()))
+	value(s, "scheme", &o.Scheme, scheme(proxyurl.Claims(), true))
 	value(s, "schedule", &o.Schedule, parsed(ParseSchedule))
+	secrets(s, "headers", &o.Headers, header)
+	value(s, "user_agent", &o.UserAgent, userAgent())
+	value(s, "proxy", &o.Proxy, proxyURL())
+	value(s, "timeout", &o.Timeout, duration(time.Second, 10*time.Minute))
+	value(s, "max_bytes", &o.MaxBytes, whole(1<<10, 256<<20))
+	value(s, "max_candidates", &o.MaxCandidates, whole(1, 1_000_000))
 	list(s, "allow_addresses", (*[]netip.Prefix)(&o.AllowAddresses), prefix())
 	s.need("name", "one that pools can refer to")
 	s.need("url", "where the list is")
@@ -77,6 +84,7 @@ func poolKeys(s *section, p *Pool) {
 	value(s, "name", &p.Name, name())
 	list(s, "sources", &p.Sources, name())
 	list(s, "judges", &p.Judges, name())
+	value(s, "max_candidates", &p.MaxCandidates, whole(1, 2_000_000))
 	s.sub("probe", p.Probe.keys)
 	s.sub("eligibility", p.Eligibility.keys)
 	s.sub("guard", p.Guard.keys)
@@ -112,6 +120,9 @@ func (a *Allocation) keys(s *section) {
 	value(s, "restore", &a.Restore, policy(alloc.ParseRestore, "floor, keep, min, median, max, zero"))
 	value(s, "forget_after", &a.ForgetAfter, duration(0, longestInterval))
 }
+
+// formats are the words for what a list may be written in.
+func formats() []string { return []string{"auto", "plain", "scheme"} }
 
 // memberSchemes are the schemes that the prober speaks.
 func memberSchemes() []proxyurl.Scheme {

@@ -167,6 +167,9 @@ func scheme(allowed []proxyurl.Scheme, empty bool) kind[proxyurl.Scheme] {
 				return "", nil
 			}
 			s, err := proxyurl.ParseScheme(v.text)
+			if strings.EqualFold(v.text, string(proxyurl.Any)) {
+				s, err = proxyurl.Any, nil
+			}
 			if err == nil && slices.Contains(allowed, s) {
 				return s, nil
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"os"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -29,17 +30,26 @@ func Load(path string, d Defaults) (*Config, []Warning, error) {
 		}
 		return nil, nil, Errors{{File: path, What: what}}
 	}
-	return Parse(path, data, d)
+	info, err := os.Stat(path)
+	return parse(path, data, d, err == nil && info.Mode().Perm()&0o004 != 0)
 }
 
 // Parse is Load for the content of a file; name is what problems call it.
 func Parse(name string, data []byte, d Defaults) (*Config, []Warning, error) {
+	return parse(name, data, d, false)
+}
+
+// parse reads a file that everybody may read, if open is true.
+func parse(name string, data []byte, d Defaults, open bool) (*Config, []Warning, error) {
 	r := &reader{file: name, marks: map[string]mark{}}
 	c := d.config()
 	if root := r.document(data); root != nil {
 		r.mapping("", root, startOf(root), c.keys)
 		r.check(c)
 		r.complete(c)
+		if open {
+			r.warnOfSecrets(c)
+		}
 	}
 	sortProblems(r.warnings)
 	if len(r.problems) > 0 {

@@ -31,6 +31,9 @@ func orderedJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	switch v := v.(type) {
 	case yaml.MapSlice:
+		if len(v) == 0 {
+			return []byte("{}"), nil
+		}
 		for i, item := range v {
 			b.WriteByte("{,"[min(i, 1)])
 			if err := appendJSON(&b, item.Key, ':'); err != nil {
