@@ -9,7 +9,7 @@ SYSCONFDIR ?= /etc
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe install clean help
+.PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe bench-sources install clean help
 .NOTPARALLEL: # measurements side by side would measure one another
 
 build: ## build bin/evenpool, a static binary
@@ -38,13 +38,16 @@ vet:
 staticcheck:
 	CGO_ENABLED=0 go tool staticcheck ./...
 
-bench: bench-alloc bench-probe ## all measurements; a line per figure: name, value, unit
+bench: bench-alloc bench-probe bench-sources ## all measurements; a line per figure: name, value, unit
 
 bench-alloc: ## allocation through the socket against the classic script run directly
 	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./alloc/bench $(ARGS)
 
 bench-probe: ## candidates per CPU second and memory per probe in flight, against the lab
 	@go run ./probe/bench $(ARGS)
+
+bench-sources: ## parsing and its memory, offering to Redis, each against its bar; fails where one is missed
+	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./sources/bench $(ARGS)
 
 install: ## binary, unit, sysusers, example: PREFIX=/usr/local DESTDIR=; starts nothing
 	@[ -x bin/evenpool ] || $(MAKE) build
