@@ -36,14 +36,21 @@ type backend interface {
 	// probeNow begins a cycle through the gate of the schedule and does not wait
 	// for its end; errBusy when one is running.
 	probeNow(ctx context.Context, pool string) error
+	// sourceStates gives the configured sources in the order of the configuration.
+	sourceStates(ctx context.Context) ([]api.Source, error)
+	// fetchNow fetches a list through the gate of the schedule and waits for the
+	// end, whatever that is; errBusy when a fetch of it is under way. A ctx that
+	// ends first does not end the fetch.
+	fetchNow(ctx context.Context, source string) error
 }
 
 // Facts that a backend reports beside those of package alloc (ErrPoolLost,
 // ErrUnavailable, ErrOutcomeUnknown) and of what badRequest makes. The text of
 // an error that wraps errBusy is shown to the caller.
 var (
-	errUnknownPool = errors.New("unknown pool")
-	errBusy        = errors.New("busy")
+	errUnknownPool   = errors.New("unknown pool")
+	errUnknownSource = errors.New("unknown source")
+	errBusy          = errors.New("busy")
 )
 
 // routes answers the requests that come through the socket.
@@ -74,6 +81,8 @@ func (rt *routes) list() []route {
 		{"GET", "/v1/pools/{pool}", nil, rt.pool},
 		{"GET", "/v1/pools/{pool}/members", nil, rt.members},
 		{"GET", "/v1/pools/{pool}/proxies", []string{"url"}, rt.why},
+		{"GET", "/v1/sources", nil, rt.sources},
+		{"POST", "/v1/sources/{source}/fetch", nil, rt.fetch},
 	}
 }
 
@@ -148,7 +157,7 @@ func (rt *routes) call(w http.ResponseWriter, r *http.Request, to route) (reply,
 	}
 	ctx, cancel := context.WithTimeout(requestContext(r), budget-answerTime(budget))
 	defer cancel()
-	return to.answer(ctx, call{pool: r.PathValue("pool"), query: query, text: wantsText(r.Header)})
+	return to.answer(ctx, call{pool: r.PathValue("pool"), source: r.PathValue("source"), query: query, text: wantsText(r.Header)})
 }
 
 // serving is the key of a request context's value: the context of all requests,

@@ -37,6 +37,9 @@ func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
 	case errors.Is(err, errUnknownPool):
 		return &api.Error{Code: api.CodeUnknownPool, Message: fmt.Sprintf("no pool %s; configured: %s",
 			proxyurl.Escape(r.PathValue("pool"), 40), listNames(rt.backend.poolNames()))}
+	case errors.Is(err, errUnknownSource):
+		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("no source %s; configured: %s",
+			proxyurl.Escape(r.PathValue("source"), 40), listNames(rt.sourceNames(r.Context())))}
 	case errors.Is(err, errBusy):
 		return &api.Error{Code: api.CodeBusy, Message: text, RetryAfter: busyRetry}
 	case errors.Is(err, alloc.ErrPoolLost):
@@ -53,6 +56,14 @@ func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
 	}
 	rt.logFailure(r, text)
 	return internalError()
+}
+
+func (rt *routes) sourceNames(ctx context.Context) (names []string) {
+	list, _ := rt.backend.sourceStates(ctx)
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // logFailure logs an error that comes with every request, as a broken pool

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"evenpool/daemon/api"
@@ -11,9 +13,10 @@ import (
 
 // call is a request as the handlers see it.
 type call struct {
-	pool  string // "" when the path names none
-	query query
-	text  bool // the answer is wanted as plain text
+	pool   string // "" when the path names none
+	source string // likewise
+	query  query
+	text   bool // the answer is wanted as plain text
 }
 
 // reply is a successful answer: JSON, or text, or nothing (204).
@@ -130,7 +133,34 @@ func (rt *routes) probeNow(ctx context.Context, c call) (reply, error) {
 	return reply{status: http.StatusAccepted, json: api.ProbeStarted{Pool: c.pool}}, nil
 }
 
-// listNames writes pool names for a message.
+func (rt *routes) sources(ctx context.Context, _ call) (reply, error) {
+	list, err := rt.backend.sourceStates(ctx)
+	return reply{json: api.Sources{Sources: list}}, err
+}
+
+// fetch waits for the end of a fetch, which may take longer than any budget: then
+// it goes on, and the answer is how the source was before, as 202.
+func (rt *routes) fetch(ctx context.Context, c call) (reply, error) {
+	rep := reply{}
+	if err := rt.backend.fetchNow(ctx, c.source); err != nil {
+		if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
+			return rep, err
+		}
+		rep.status = http.StatusAccepted
+	}
+	list, err := rt.backend.sourceStates(ctx)
+	if err != nil {
+		return rep, err
+	}
+	i := slices.IndexFunc(list, func(s api.Source) bool { return s.Name == c.source })
+	if i < 0 {
+		return rep, errUnknownSource
+	}
+	rep.json = list[i]
+	return rep, nil
+}
+
+// listNames writes names of pools or sources for a message.
 func listNames(names []string) string {
 	return proxyurl.Escape(strings.Join(names, ", "), 300)
 }

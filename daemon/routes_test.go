@@ -29,6 +29,7 @@ type fakeBackend struct {
 	err        error // what every method returns
 	inAllocate func(context.Context) error
 	asked      proxyurl.Endpoint // by why
+	inFetch    func(context.Context) error
 }
 
 func (f *fakeBackend) poolNames() []string {
@@ -84,6 +85,20 @@ func (f *fakeBackend) why(_ context.Context, pool string, proxy proxyurl.Endpoin
 
 func (f *fakeBackend) probeNow(_ context.Context, pool string) error { return f.known(pool) }
 
+func (f *fakeBackend) sourceStates(context.Context) ([]api.Source, error) {
+	return []api.Source{{Name: "lists", URL: "https://example.org/?a&b", State: api.SourceGood, Candidates: 7}, {Name: "own", State: api.SourceNew}}, f.err
+}
+
+func (f *fakeBackend) fetchNow(ctx context.Context, name string) error {
+	if name != "lists" {
+		return errUnknownSource
+	}
+	if f.inFetch != nil {
+		return f.inFetch(ctx)
+	}
+	return f.err
+}
+
 // testLog writes the log where a failing test shows it.
 func testLog(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -100,6 +115,9 @@ func ask(t *testing.T, b backend, method, target string, header ...string) *http
 	newRoutes(b, testLog(t)).ServeHTTP(w, r)
 	return w
 }
+
+// listsJSON is what fakeBackend says of its first source.
+const listsJSON = `{"name":"lists","url":"https://example.org/?a&b","state":"good","stale":false,"candidates":7,"new":0,"duplicates":0,"rejects":{},"refused":{},"samples":[]}`
 
 func TestRoutesAnswer(t *testing.T) {
 	two := []alloc.Allocation{{Member: "http://203.0.113.7:8080", Count: 18}, {Member: "socks5://u:p@203.0.113.9:1080", Count: 19}}
@@ -140,6 +158,10 @@ func TestRoutesAnswer(t *testing.T) {
 		{name: "why by endpoint", method: "GET", target: "/v1/pools/web/proxies?url=203.0.113.7:8080",
 			body: `{"proxy":"203.0.113.7:8080","state":"unknown","schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"results":[],"text":""}`},
 		{name: "probe now", method: "POST", target: "/v1/pools/web/probe", status: 202, body: `{"pool":"web"}`},
+		{name: "sources", method: "GET", target: "/v1/sources", body: `{"sources":[` + listsJSON + `,` + strings.NewReplacer(`lists`, `own`, `https://example.org/?a&b`, ``, `good`, `new`, `7`, `0`).Replace(listsJSON) + `]}`},
+		{name: "fetch now", method: "POST", target: "/v1/sources/lists/fetch", body: listsJSON},
+		{name: "fetch now, and it takes longer than the budget", method: "POST", target: "/v1/sources/lists/fetch?timeout_ms=20", status: 202, body: listsJSON,
+			backend: fakeBackend{inFetch: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := ask(t, &tc.backend, tc.method, tc.target, "Accept", tc.accept)
@@ -205,6 +227,10 @@ func TestRoutesError(t *testing.T) {
 			status: 503, code: api.CodeUnavailable, message: "outcome unknown", retryMS: 1000},
 		{name: "a cycle runs already", method: post, target: "/v1/pools/web/probe", backend: fakeBackend{err: fmt.Errorf("%w: a cycle of web is running", errBusy)},
 			status: 503, code: api.CodeBusy, message: "busy: a cycle of web is running", retryMS: 1000},
+		{name: "a fetch is under way", method: post, target: "/v1/sources/lists/fetch", backend: fakeBackend{err: fmt.Errorf("%w: a fetch of lists is under way", errBusy)},
+			status: 503, code: api.CodeBusy, message: "busy: a fetch of lists is under way", retryMS: 1000},
+		{name: "unknown source", method: post, target: "/v1/sources/list/fetch", status: 404, code: api.CodeNotFound, message: "no source list; configured: lists, own"},
+		{name: "fetch with GET", method: get, target: "/v1/sources/lists/fetch", status: 405, code: api.CodeBadRequest, message: "GET is not for this path; use POST"},
 		{name: "forbidden", method: post, target: "/v1/pools/web/probe", backend: fakeBackend{err: &api.Error{Code: api.CodeForbidden, Message: "not you"}},
 			status: 403, code: api.CodeForbidden, message: "not you"},
 		{name: "too many", method: post, target: "/v1/allocate", backend: fakeBackend{err: &api.Error{Code: api.CodeTooMany, Message: "slow down", RetryAfter: 1500 * time.Millisecond}},
@@ -243,10 +269,13 @@ func TestRoutesError(t *testing.T) {
 }
 
 func TestRoutesGetNeverAllocates(t *testing.T) {
-	b := &fakeBackend{inAllocate: func(context.Context) error { t.Error("a GET allocated"); return nil }}
+	b := &fakeBackend{
+		inAllocate: func(context.Context) error { t.Error("a GET allocated"); return nil },
+		inFetch:    func(context.Context) error { t.Error("a GET fetched"); return nil },
+	}
 	for _, r := range (&routes{backend: b}).list() {
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
-			ask(t, b, method, strings.ReplaceAll(r.path, "{pool}", "web"))
+			ask(t, b, method, strings.NewReplacer("{pool}", "web", "{source}", "lists").Replace(r.path))
 		}
 	}
 }

@@ -79,6 +79,14 @@ func (d *Daemon) status(ctx context.Context) (api.Status, error) {
 	return st, nil
 }
 
+func (d *Daemon) sourceStates(context.Context) ([]api.Source, error) {
+	list := make([]api.Source, len(d.sources))
+	for i, s := range d.sources {
+		list[i] = s.status()
+	}
+	return list, nil
+}
+
 func (d *Daemon) storeStatus() api.Store {
 	d.monitor.mu.Lock()
 	defer d.monitor.mu.Unlock()

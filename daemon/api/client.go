@@ -39,6 +39,8 @@ const (
 	grace = time.Second
 	// maxAnswer bounds what is read of an answer; 100,000 members have 20 MB.
 	maxAnswer = 64 << 20
+	// fetchAgain is the time between two looks at a fetch that takes long.
+	fetchAgain = 200 * time.Millisecond
 )
 
 // Allocate asks for one proxy. An empty pool is no error: Proxy is nil then, and
@@ -102,6 +104,45 @@ func (c *Client) ProbeNow(ctx context.Context, pool string) error {
 	return c.doPool(ctx, http.MethodPost, pool, "/probe", nil, &answer)
 }
 
+// Sources asks how the lists are, in the order of the configuration.
+func (c *Client) Sources(ctx context.Context) ([]Source, error) {
+	var answer Sources
+	err := c.do(ctx, http.MethodGet, "/v1/sources", nil, &answer)
+	return answer.Sources, err
+}
+
+// FetchSource has a list fetched now, and waits for the end, at most as long as
+// ctx says, which may be longer than MaxBudget. What came of it, well or not, is
+// in the answer. CodeBusy says that a fetch of it is under way: one from before,
+// or this one, which took longer and goes on.
+func (c *Client) FetchSource(ctx context.Context, name string) (Source, error) {
+	var before Source
+	status, err := c.send(ctx, http.MethodPost, "/v1/sources/"+url.PathEscape(name)+"/fetch", nil, &before)
+	if err != nil || status != http.StatusAccepted {
+		return before, err
+	}
+	busy := &Error{Code: CodeBusy, RetryAfter: time.Second, Message: "the fetch of " + name + " is still under way, and goes on"}
+	deadline, _ := ctx.Deadline()
+	for time.Until(deadline) > fetchAgain {
+		select {
+		case <-ctx.Done():
+			busy.cause = ctx.Err()
+			return before, busy
+		case <-time.After(fetchAgain):
+		}
+		list, err := c.Sources(ctx)
+		if err != nil {
+			return before, err
+		}
+		for _, s := range list {
+			if s.Name == name && !s.TriedAt.Equal(before.TriedAt) {
+				return s, nil
+			}
+		}
+	}
+	return before, busy
+}
+
 // Close drops the connections that are kept. The client can still be used.
 func (c *Client) Close() error {
 	c.client().CloseIdleConnections()
@@ -131,9 +172,14 @@ func (c *Client) doPool(ctx context.Context, method, pool, path string, query ur
 	return c.do(ctx, method, poolPath(pool)+path, query, answer)
 }
 
-// do makes one request and reads its answer. It never repeats a request that the
-// daemon may have carried out.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, answer any) error {
+	_, err := c.send(ctx, method, path, query, answer)
+	return err
+}
+
+// send makes one request and reads its answer. It never repeats a request that
+// the daemon may have carried out. The status is one of success, or 0.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, answer any) (status int, err error) {
 	ctx, cancel, budget := withBudget(ctx)
 	defer cancel()
 	values := url.Values{"timeout_ms": {strconv.FormatInt(budget.Milliseconds(), 10)}}
@@ -149,11 +195,11 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	})
 	req, err := http.NewRequestWithContext(ctx, method, "http://evenpool"+path+"?"+values.Encode(), nil)
 	if err != nil {
-		return &Error{Code: CodeBadRequest, Message: err.Error(), cause: err}
+		return 0, &Error{Code: CodeBadRequest, Message: err.Error(), cause: err}
 	}
 	resp, err := c.client().Do(req)
 	if err != nil {
-		return c.lost(ctx, method, sent.Load(), err)
+		return 0, c.lost(ctx, method, sent.Load(), err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -161,15 +207,15 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		err = fmt.Errorf("the answer is over %d bytes", maxAnswer)
 	}
 	if err != nil {
-		return c.lost(ctx, method, true, err)
+		return 0, c.lost(ctx, method, true, err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return errorOf(resp.StatusCode, body)
+		return 0, errorOf(resp.StatusCode, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return c.lost(ctx, method, true, fmt.Errorf("the answer is not readable: %w", err))
+		return 0, c.lost(ctx, method, true, fmt.Errorf("the answer is not readable: %w", err))
 	}
-	return nil
+	return resp.StatusCode, nil
 }
 
 // withBudget gives the daemon a little less time than ctx has, so that its word

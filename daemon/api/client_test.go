@@ -78,6 +78,8 @@ func TestClientRequests(t *testing.T) {
 		"GET /v1/pools/web":             func() error { _, err := client.Pool(ctx, "web"); return err },
 		"GET /v1/pools/only":            func() error { _, err := client.Pool(ctx, ""); return err },
 		"GET /v1/pools/only/members":    func() error { _, err := client.Members(ctx, ""); return err },
+		"GET /v1/sources":               func() error { _, err := client.Sources(ctx); return err },
+		"POST /v1/sources/a%2Fb/fetch":  func() error { _, err := client.FetchSource(ctx, "a/b"); return err },
 		"POST /v1/pools/only/probe":     func() error { return client.ProbeNow(ctx, "") },
 		"GET /v1/pools/web/proxies?url=http%3A%2F%2Fu%3Ap%40203.0.113.7%3A80": func() error {
 			_, err := client.Why(ctx, "web", "http://u:p@203.0.113.7:80")
@@ -87,6 +89,38 @@ func TestClientRequests(t *testing.T) {
 		if err := call(); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
+	}
+}
+
+// A fetch that takes longer than a request may is waited for by looking again.
+func TestClientWaitsForALongFetch(t *testing.T) {
+	looks := 0
+	client := Client{Socket: serve(t, func(w http.ResponseWriter, r *http.Request) {
+		const before = `{"name":"a/b","state":"good","tried_at":"2024-05-06T07:08:09Z"}`
+		switch looks++; {
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, before)
+		case looks < 4:
+			fmt.Fprintf(w, `{"sources":[%s]}`, before)
+		default:
+			fmt.Fprint(w, `{"sources":[{"name":"other"},{"name":"a/b","state":"stale","tried_at":"2024-05-06T07:08:59Z"}]}`)
+		}
+	})}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got, err := client.FetchSource(ctx, "a/b")
+	if err != nil || got.State != SourceStale || looks != 4 {
+		t.Errorf("%+v, %v after %d requests", got, err, looks)
+	}
+	looks = -1000
+	ctx, cancel = context.WithTimeout(t.Context(), 600*time.Millisecond)
+	defer cancel()
+	got, err = client.FetchSource(ctx, "a/b")
+	e := (*Error)(nil)
+	if !errors.As(err, &e) || e.Code != CodeBusy || e.Message != "the fetch of a/b is still under way, and goes on" || got.State != SourceGood {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -309,7 +343,7 @@ func TestWireForm(t *testing.T) {
 		`{"error":{"code":"busy","message":"later","retry_after_ms":1500}}`:        &Error{Code: CodeBusy, Message: "later", RetryAfter: 1500 * time.Millisecond, Status: 503},
 		`{"error":{"code":"not_found","message":"no"}}`:                            &Error{Code: CodeNotFound, Message: "no"},
 		`{"proxy":"203.0.113.7:8080","count":1,"since":"2024-05-06T07:08:09.12Z"}`: Member{Proxy: "203.0.113.7:8080", Count: 1, Since: at},
-		`{"name":"l","url":"u","stale":false,"candidates":0,"rejects":{},"refused":{"never-proxy-port":2}}`: Source{
+		`{"name":"l","url":"u","state":"","stale":false,"candidates":0,"new":0,"duplicates":0,"rejects":{},"refused":{"never-proxy-port":2},"samples":[]}`: Source{
 			Name: "l", URL: "u", Refused: Counts{"never-proxy-port": 2}},
 		`{"proxy":"","state":"member","count":0,"schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"results":[],"text":""}`: Why{
 			State: StateMember, Count: &count},

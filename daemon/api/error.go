@@ -15,7 +15,7 @@ const (
 	CodeBadRequest  Code = "bad_request"  // 400 (405, 413): the request is wrong; correct it
 	CodeForbidden   Code = "forbidden"    // 403: this user may not
 	CodeUnknownPool Code = "unknown_pool" // 404: no pool of that name is configured
-	CodeNotFound    Code = "not_found"    // 404: no such path
+	CodeNotFound    Code = "not_found"    // 404: no such path, or no source of that name
 	CodeTooMany     Code = "too_many"     // 429: this user has too many connections
 	CodeInternal    Code = "internal"     // 500: a bug; the daemon's log has it
 	// CodeOutcomeUnknown (502): the allocation may or may not have happened. No

@@ -95,6 +95,11 @@ type Judge struct {
 	CheckedAt  time.Time `json:"checked_at,omitzero"`
 }
 
+// Sources answers GET /v1/sources.
+type Sources struct {
+	Sources List[Source] `json:"sources"` // in the order of the configuration
+}
+
 // Source is what one list gave when it was last fetched.
 type Source struct {
 	Name string `json:"name"`
