@@ -120,7 +120,7 @@ func newQuestion(ask Ask) (question, error) {
 	if text := u.Port(); text != "" {
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port == 0 {
-			return question{}, fmt.Errorf("judge %s: bad port %q", ask.Judge.Name, text)
+			return question{}, fmt.Errorf("judge %s: bad port \"%s\"", ask.Judge.Name, text)
 		}
 		q.target.port = uint16(port)
 	}
@@ -162,7 +162,7 @@ func (q question) answered(r response) (netip.Addr, error) {
 		// form; and what is merely cut short was not tampered with.
 		return netip.Addr{}, faultf(Tampered, "the judge's answer with something added or changed: %v", err)
 	case err != nil || a.Version != judge.Version:
-		return netip.Addr{}, faultf(WrongContent, "not the judge's answer but %q", start(r.body))
+		return netip.Addr{}, faultf(WrongContent, "not the judge's answer but \"%s\"", start(r.body))
 	case a.Nonce != q.nonce:
 		return netip.Addr{}, faultf(NonceMissing, "an answer to another question")
 	}
@@ -178,7 +178,7 @@ func (e *Expect) matches(r response) error {
 		return faultf(WrongStatus, "status %d in place of %d", r.status, e.Status)
 	}
 	if !bytes.Contains(r.body, []byte(e.Contains)) {
-		return faultf(WrongContent, "the expected text is not in %q", start(r.body))
+		return faultf(WrongContent, "the expected text is not in \"%s\"", start(r.body))
 	}
 	return nil
 }

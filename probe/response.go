@@ -91,10 +91,10 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 	line, ok := bytes.CutSuffix(line[:len(line)-1], []byte("\r"))
 	if !ok && l.crlf {
-		return nil, faultf(Garbage, "bare line feed after %q", start(line))
+		return nil, faultf(Garbage, "bare line feed after \"%s\"", start(line))
 	}
 	if i := bytes.IndexFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }); i >= 0 {
-		return nil, faultf(Garbage, "control character in %q", start(line))
+		return nil, faultf(Garbage, "control character in \"%s\"", start(line))
 	}
 	return line, nil
 }
@@ -117,13 +117,13 @@ func (l *lineReader) head() (head, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' { // obs-fold: old, but allowed to be received
 			if foldable == "" || foldable == "content-length" || foldable == "transfer-encoding" {
-				return head{}, faultf(Garbage, "folded header %q", start(line))
+				return head{}, faultf(Garbage, "folded header \"%s\"", start(line))
 			}
 			continue
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || !isToken(name) {
-			return head{}, faultf(Garbage, "not a header: %q", start(line))
+			return head{}, faultf(Garbage, "not a header: \"%s\"", start(line))
 		}
 		foldable = strings.ToLower(string(name))
 		switch foldable {
@@ -148,7 +148,7 @@ func (l *lineReader) status() (minor byte, status int, err error) {
 		}
 		if seen[n-1] != form[n-1] {
 			seen, _ = l.r.Peek(min(l.r.Buffered(), 40))
-			return 0, 0, faultf(Garbage, "not an answer of HTTP/1: %q", seen)
+			return 0, 0, faultf(Garbage, "not an answer of HTTP/1: \"%s\"", seen)
 		}
 	}
 	line, err := l.next()
@@ -157,11 +157,11 @@ func (l *lineReader) status() (minor byte, status int, err error) {
 	}
 	rest := string(line[len(form):])
 	if len(rest) < 5 || rest[0] != '0' && rest[0] != '1' || rest[1] != ' ' || len(rest) > 5 && rest[5] != ' ' {
-		return 0, 0, faultf(Garbage, "bad status line %q", start(line))
+		return 0, 0, faultf(Garbage, "bad status line \"%s\"", start(line))
 	}
 	n, err := strconv.ParseUint(rest[2:5], 10, 16)
 	if err != nil || n < 100 || n > 599 {
-		return 0, 0, faultf(Garbage, "bad status line %q", start(line))
+		return 0, 0, faultf(Garbage, "bad status line \"%s\"", start(line))
 	}
 	return rest[0], int(n), nil
 }
@@ -172,13 +172,13 @@ func (h *head) framing(minor byte, lengths, codings []string) error {
 	for _, text := range lengths {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil || text != lengths[0] {
-			return faultf(Garbage, "content length %q", text)
+			return faultf(Garbage, "content length \"%s\"", text)
 		}
 		h.length = int64(n)
 	}
 	if len(codings) > 0 {
 		if minor == '0' || len(codings) > 1 || !strings.EqualFold(codings[0], "chunked") {
-			return faultf(Garbage, "transfer coding %q", codings[0])
+			return faultf(Garbage, "transfer coding \"%s\"", codings[0])
 		}
 		h.chunked = true // it overrides a length
 	}
@@ -235,7 +235,7 @@ func readChunks(r *bufio.Reader, left int) ([]byte, error) {
 		text = strings.TrimRight(text, " \t")
 		size, err := strconv.ParseUint(text, 16, 63)
 		if err != nil {
-			return nil, faultf(Garbage, "chunk size %q", start(line))
+			return nil, faultf(Garbage, "chunk size \"%s\"", start(line))
 		}
 		if size == 0 {
 			break
@@ -261,7 +261,7 @@ func readChunks(r *bufio.Reader, left int) ([]byte, error) {
 			return body.Bytes(), err
 		}
 		if name, _, ok := bytes.Cut(line, []byte(":")); !ok || !isToken(name) {
-			return nil, faultf(Garbage, "not a trailer: %q", start(line))
+			return nil, faultf(Garbage, "not a trailer: \"%s\"", start(line))
 		}
 	}
 }

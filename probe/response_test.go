@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"evenpool/sources/proxyurl"
 )
 
 func TestReadResponse(t *testing.T) {
@@ -49,9 +51,9 @@ func TestReadResponseRefused(t *testing.T) {
 		want     Outcome
 		detail   string
 	}{
-		{"other protocol", "SSH-2.0-OpenSSH_9.2\r\n", Garbage, `not an answer of HTTP/1: "SSH-2.0-OpenSSH_9.2\r\n"`},
+		{"other protocol", "SSH-2.0-OpenSSH_9.2\r\n", Garbage, `not an answer of HTTP/1: "SSH-2.0-OpenSSH_9.2\x0d\x0a"`},
 		{"SOCKS", "\x05\x00", Garbage, `not an answer of HTTP/1: "\x05\x00"`},
-		{"HTTP/2", "HTTP/2 200 OK\r\n\r\n", Garbage, `not an answer of HTTP/1: "HTTP/2 200 OK\r\n\r\n"`},
+		{"HTTP/2", "HTTP/2 200 OK\r\n\r\n", Garbage, `not an answer of HTTP/1: "HTTP/2 200 OK\x0d\x0a\x0d\x0a"`},
 		{"HTTP/1.2", "HTTP/1.2 200 OK\r\n\r\n", Garbage, `bad status line "HTTP/1.2 200 OK"`},
 		{"status of two digits", "HTTP/1.1 20\r\n\r\n", Garbage, `bad status line "HTTP/1.1 20"`},
 		{"status of four digits", "HTTP/1.1 2000\r\n\r\n", Garbage, `bad status line "HTTP/1.1 2000"`},
@@ -93,7 +95,7 @@ func TestReadResponseRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := readResponse(bufio.NewReader(strings.NewReader(test.in)))
-			if err == nil || err.Error() != test.detail || classify(err, StageResponse, false) != test.want {
+			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageResponse, false) != test.want {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -120,7 +120,7 @@ func TestHandshakeRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := shake(t, test.scheme, test.endpoint, test.to, test.reply)
-			if err == nil || err.Error() != test.detail || classify(err, StageHandshake, false) != test.want {
+			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageHandshake, false) != test.want {
 				t.Errorf("got %v, want %s %q", err, test.want, test.detail)
 			}
 		})
