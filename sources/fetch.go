@@ -6,12 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net/url"
 	"sync"
 	"time"
-
-	retry "github.com/sethvargo/go-retry"
 
 	"evenpool/sources/proxyurl"
 )
@@ -19,6 +15,11 @@ import (
 // Options is what a Fetcher needs to know. The zero value is a good one.
 type Options struct {
 	Limits Limits
+	// Dir is the folder that keeps the last good copy of each source for the next
+	// process, and spares this one holding it in memory. It is made, for its owner
+	// alone, when there is something to keep; one Fetcher at a time may have it. ""
+	// keeps copies in memory.
+	Dir string
 	// Timeout is for one fetch, all tries of it; default 30 s.
 	Timeout time.Duration
 	// RetryWait is the wait before the second try; it doubles, with jitter, up to
@@ -34,31 +35,22 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Resolver resolves the names of web servers; nil for the system's.
 	Resolver proxyurl.Resolver
-	// Now is the clock for List.FetchedAt and MaxAge; nil for time.Now.
+	// Now is the clock for List.FetchedAt, MaxAge and WaitError; nil for time.Now.
 	Now func() time.Time
 }
 
-// tries is how often a fetch is tried.
-const tries = 4
-
-// Fetcher reads sources and remembers the last good list of each, in memory. It
-// is safe for concurrent use.
+// Fetcher reads sources and keeps the last good list of each. It is safe for
+// concurrent use.
 type Fetcher struct {
-	opts Options
+	opts   Options
+	copies copies
 
-	mu   sync.Mutex
-	good map[copyKey]List
+	mu     sync.Mutex
+	slots  map[string]*slot // by keyOf
+	pruned time.Time        // when the folder was last rid of what is old
 }
 
-// copyKey is all of a source that its list depends on: after a change of the
-// configuration an old copy may hold what is not wanted any more.
-type copyKey struct{ name, url, scheme, allow string }
-
-func keyOf(s Source) copyKey {
-	return copyKey{s.Name, s.URL, string(s.Scheme), fmt.Sprint(s.Allow)}
-}
-
-// NewFetcher returns a Fetcher that remembers nothing yet.
+// NewFetcher returns a Fetcher that remembers nothing but what is in Options.Dir.
 func NewFetcher(opts Options) *Fetcher {
 	opts.Limits = opts.Limits.orDefault()
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
@@ -68,10 +60,11 @@ func NewFetcher(opts Options) *Fetcher {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Fetcher{opts: opts, good: make(map[copyKey]List)}
+	return &Fetcher{opts: opts, copies: copies{dir: opts.Dir}, slots: make(map[string]*slot)}
 }
 
-// Fetch reads a source. It blocks for at most Options.Timeout.
+// Fetch reads a source. It blocks for at most the source's Timeout, or else
+// Options.Timeout; a second fetch of the same source waits for the first.
 //
 // A list that cannot be read, is none, is empty, or has shrunk by more than 80 %
 // does not replace the last good one: while that is younger than Options.MaxAge,
@@ -79,99 +72,104 @@ func NewFetcher(opts Options) *Fetcher {
 // returns the error, and the list as far as it was read, for showing. A fetch
 // that ctx ends is the caller's doing and always an error.
 //
+// Where a server has asked to be left alone for longer than the fetch can wait,
+// the error is a *WaitError, and until that time Fetch asks for nothing.
+//
 // Errors name the source and are safe to show. Among what they wrap are
-// ErrTooLarge, ErrMarkup, ErrUnreadable, ErrEmpty, *StatusError and
-// *proxyurl.ForbiddenError.
+// ErrTooLarge, ErrMarkup, ErrUnreadable, ErrEmpty, ErrShrunk, *StatusError,
+// *WaitError and *proxyurl.ForbiddenError.
 func (f *Fetcher) Fetch(ctx context.Context, src Source) (List, error) {
-	list, err := f.read(ctx, src)
+	s, err := f.acquire(ctx, src)
+	if err != nil {
+		return List{Source: src.Name}, ended(ctx, src)
+	}
+	defer f.release(s)
+	list, err := f.refresh(ctx, src, s)
 	if ctx.Err() != nil {
-		return list, fmt.Errorf("fetch %s: %w", proxyurl.Escape(src.Name, 80), context.Cause(ctx))
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.opts.Now()
-	for key, l := range f.good { // those of sources that are gone, too
-		if now.Sub(l.FetchedAt) > f.opts.MaxAge {
-			delete(f.good, key)
-		}
-	}
-	good, known := f.good[keyOf(src)]
-	if err == nil && known {
-		err = shrunk(list, good)
+		return list, ended(ctx, src)
 	}
 	if err == nil {
-		list.FetchedAt = now
-		f.good[keyOf(src)] = list
 		return list, nil
 	}
 	err = &fetchError{source: src.Name, err: err}
-	if known {
-		good.Stale, good.Err = true, err
-		return good, nil
+	if s.expire(f.opts.Now(), f.opts.MaxAge); s.meta.hasCopy() {
+		good, unusable := f.open(src, s)
+		if unusable == nil {
+			good.Stale, good.Err = true, err
+			return good, nil
+		}
+		s.drop(unusable)
 	}
+	list.CopyErr = cmp.Or(list.CopyErr, s.unusable)
 	return list, err
 }
 
-// read fetches and parses once, or a few times where the failure may pass.
-func (f *Fetcher) read(ctx context.Context, src Source) (list List, err error) {
-	open, err := f.opener(src)
+// Load returns the good copy of a source as a Fetch would, without asking for
+// anything: after a restart it stands in for a list that need not be fetched yet.
+// ok is false when there is none that is young enough and whole; CopyErr then says
+// what was wrong with the one there was. A fetch of the source that is under way
+// is waited for.
+func (f *Fetcher) Load(src Source) (list List, ok bool) {
+	s, err := f.acquire(context.Background(), src)
 	if err != nil {
-		return List{Source: src.Name}, err
+		return List{Source: src.Name}, false
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, f.opts.Timeout,
-		fmt.Errorf("not done within %s: %w", f.opts.Timeout, context.DeadlineExceeded))
+	defer f.release(s)
+	if s.expire(f.opts.Now(), f.opts.MaxAge); s.meta.hasCopy() {
+		good, unusable := f.open(src, s)
+		if unusable == nil {
+			return good, true
+		}
+		s.drop(unusable)
+	}
+	return List{Source: src.Name, CopyErr: s.unusable}, false
+}
+
+// refresh asks for a source's list and keeps it if it is good.
+func (f *Fetcher) refresh(ctx context.Context, src Source, s *slot) (List, error) {
+	timeout := cmp.Or(src.Timeout, f.opts.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
+		fmt.Errorf("not done within %s: %w", timeout, context.DeadlineExceeded))
 	defer cancel()
-	// A backoff has state: it is built anew for each fetch.
-	backoff := retry.WithMaxRetries(tries-1, retry.WithJitterPercent(25,
-		retry.WithCappedDuration(5*time.Second, retry.NewExponential(f.opts.RetryWait))))
-	var last error
-	err = retry.Do(ctx, backoff, func(ctx context.Context) error {
-		list, last = readOnce(ctx, open, src, f.opts.Limits)
-		if last != nil && mayPass(last) {
-			return retry.RetryableError(last)
-		}
-		return last
-	})
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-		if last != nil && !errors.Is(last, context.DeadlineExceeded) && !errors.Is(last, context.Canceled) {
-			err = fmt.Errorf("%w; before that: %w", err, last)
-		}
+	now := f.opts.Now()
+	if now.Before(s.meta.WaitUntil) {
+		return List{Source: src.Name}, &WaitError{Until: s.meta.WaitUntil}
 	}
-	list.Source = src.Name
-	return list, err
+	s.expire(now, f.opts.MaxAge)
+	got, err := f.read(ctx, src, f.validators(s))
+	if errors.Is(err, errNotModified) {
+		list, unusable := f.open(src, s)
+		if unusable == nil {
+			return f.keepAgain(s, list), nil
+		}
+		// What the server means is not here any more: all of it, please.
+		s.drop(unusable)
+		got, err = f.read(ctx, src, validators{})
+	}
+	defer got.text.discard()
+	if s.meta.hasCopy() && err == nil {
+		s.expire(f.opts.Now(), f.opts.MaxAge)
+		err = shrunk(got.list, s.meta.Candidates)
+	}
+	if err != nil {
+		if wait := (*WaitError)(nil); errors.As(err, &wait) {
+			got.list.CopyErr = f.keepWait(s, wait.Until)
+		}
+		return got.list, err
+	}
+	return f.keep(s, got), nil
 }
 
-// opener returns what opens the source's list.
-type opener func(ctx context.Context) (io.ReadCloser, error)
-
-func (f *Fetcher) opener(src Source) (opener, error) {
-	u, err := url.Parse(src.URL)
-	if err != nil {
-		return nil, errors.New("the URL is not one") // url.Error would repeat a password
-	}
-	switch {
-	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && u.Path != "":
-		return func(ctx context.Context) (io.ReadCloser, error) {
-			return openFile(ctx, u.Path, f.opts.Limits.MaxBytes)
-		}, nil
-	case u.Scheme == "file":
-		return nil, errors.New("the URL of a file is file:///ABSOLUTE/PATH")
-	case (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "":
-		return func(ctx context.Context) (io.ReadCloser, error) {
-			return f.openWeb(ctx, u, src.Allow)
-		}, nil
-	}
-	return nil, errors.New("the URL is neither http:// nor https:// nor file:///")
+func (f *Fetcher) limitsFor(src Source) Limits {
+	limits := f.opts.Limits
+	limits.MaxBytes = cmp.Or(src.MaxBytes, limits.MaxBytes)
+	limits.MaxCandidates = cmp.Or(src.MaxCandidates, limits.MaxCandidates)
+	return limits
 }
 
-func readOnce(ctx context.Context, open opener, src Source, limits Limits) (List, error) {
-	body, err := open(ctx)
-	if err != nil {
-		return List{}, err
-	}
-	defer body.Close()
-	return Parse(body, src, limits)
+// ended is the error of a fetch whose context the caller has ended.
+func ended(ctx context.Context, src Source) error {
+	return fmt.Errorf("fetch %s: %w", proxyurl.Escape(src.Name, 80), context.Cause(ctx))
 }
 
 // fetchError names the source, and shows its cause escaped: it may hold what a

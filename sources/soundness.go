@@ -39,10 +39,10 @@ func soundness(l List, markup bool) error {
 	return nil
 }
 
-// shrunk says whether a list has lost so much against its last good copy that it
-// was more likely broken than shortened.
-func shrunk(l, good List) error {
-	if now, before := len(l.Candidates), len(good.Candidates); 5*now < before {
+// shrunk says whether a list has lost so much against the candidates of its last
+// good copy that it was more likely broken than shortened.
+func shrunk(l List, before int) error {
+	if now := len(l.Candidates); 5*now < before {
 		return fmt.Errorf("%w: from %d candidates to %d", ErrShrunk, before, now)
 	}
 	return nil

@@ -64,7 +64,7 @@ func TestL6_Shrunk(t *testing.T) {
 		{1, 1, ""},
 		{10, 1000, ""},
 	} {
-		err := shrunk(list(c.now), list(c.before))
+		err := shrunk(list(c.now), c.before)
 		if got := errors.Is(err, ErrShrunk); got != (c.want != "") || err != nil && err.Error() != c.want {
 			t.Errorf("from %d to %d: %v, want %q", c.before, c.now, err, c.want)
 		}

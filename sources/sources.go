@@ -102,6 +102,9 @@ type List struct {
 	Err   error
 	// NotModified says that the list is what it was at the fetch before.
 	NotModified bool
+	// CopyErr says why the good copy could not be kept on disk, or why the one
+	// that lay there was not used. The list itself is none the worse for it.
+	CopyErr error
 }
 
 // Rejected returns how many records gave no candidate.
