@@ -68,7 +68,7 @@ func daemonError(err error) error {
 		return &exitError{exitUnavailable, text}
 	case e.Code == api.CodeOutcomeUnknown:
 		return &exitError{exitUnknown, text}
-	case e.Code == api.CodeBadRequest, e.Code == api.CodeUnknownPool:
+	case e.Code == api.CodeBadRequest, e.Code == api.CodeUnknownPool, e.Code == api.CodeNotFound:
 		return &exitError{exitUsage, text}
 	}
 	return &exitError{exitFailed, text}

@@ -67,6 +67,9 @@ func prepare(list []*cli.Command) {
 		command.HideHelpCommand = true
 		if len(command.Subcommands) > 0 {
 			prepare(command.Subcommands)
+			if command.Action != nil {
+				continue // it does something of its own without a subcommand
+			}
 			command.Action = func(c *cli.Context) error {
 				if c.Args().Present() {
 					return usageError("unknown command %q; 'evenpool %s --help' lists them", c.Args().First(), c.Command.Name)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"evenpool/probe"
 	"evenpool/sources"
@@ -118,7 +116,9 @@ func (b *bout) probeAll(ctx context.Context, asks []probe.Ask, concurrency int, 
 			}
 		})
 	}
-	stop := b.showProgress(progress)
+	stop := showProgress(progress, func() string {
+		return fmt.Sprintf("%d of %d tried, %d pass", b.done.Load(), len(b.tried), b.passed.Load())
+	})
 	for i := range b.tried {
 		if ctx.Err() != nil {
 			break
@@ -128,32 +128,4 @@ func (b *bout) probeAll(ctx context.Context, asks []probe.Ask, concurrency int, 
 	close(next)
 	workers.Wait()
 	stop()
-}
-
-// showProgress keeps one line on a terminal up to date until stop is called.
-func (b *bout) showProgress(w io.Writer) (stop func()) {
-	if f, ok := w.(*os.File); !ok || !isTerminal(f) {
-		return func() {}
-	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			fmt.Fprintf(w, "\r%d of %d tried, %d pass", b.done.Load(), len(b.tried), b.passed.Load())
-			select {
-			case <-end:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	return func() { close(end); <-ended }
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -1,191 +1,176 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
+	"io"
 	"strings"
-	"sync"
+	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"evenpool/sources"
-	"evenpool/sources/proxyurl"
+	"evenpool/daemon/api"
 )
 
 func sourcesCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "sources",
-		Usage: "see what lists of candidates give",
-		Description: `Examples:
-   evenpool sources check
-   evenpool sources check proxies.txt --scheme http`,
-		Subcommands: []*cli.Command{sourcesCheckCommand()},
-	}
-}
+		Name:      "sources",
+		Usage:     "show how the lists of candidates are, fetch one now, or see what one gives",
+		ArgsUsage: " ",
+		Description: `Asks the daemon how its lists are:
 
-func sourcesCheckCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "check",
-		Usage:     "read lists once, and show what each gives and what is wrong with the rest",
-		ArgsUsage: "[NAME|FILE|URL...]",
-		Description: `Reads all sources of the configuration, those of them that are named, or lists
-that it does not have. Nothing is offered, probed or kept.
-
-   records     lines that are neither blank nor comments
-   candidates  unique by scheme, host and port
-   endpoints   unique by host, port, user and password: proxies to probe
-   duplicates  records that said nothing new
-   rejected    records that gave no candidate, by reason below
-   refused     endpoints that are never probed, such as those on port 25
-
-With -o json, a line for each list. The status is 1 when a list could not be used.
+   STATE       new (not fetched yet), good, stale (the last fetch failed, and the
+               good copy from before is in use), or failed (and there is no copy)
+   CANDIDATES  proxies of the copy in use that are offered to pools
+   NEW         those of them that the copy before did not name
+   REJECTED    records that gave no candidate, by reason below
+   REFUSED     proxies that are not offered, such as those on port 25
+   TRIED       when a fetch last ended, well or not
+   COPY        the age of the copy in use
+   NEXT        when the next fetch is due
 
 Examples:
+   evenpool sources
+   evenpool sources -o json | jq '.sources[] | select(.stale)'
+   evenpool sources fetch mylist
    evenpool sources check
-   evenpool sources check mylist -c ./evenpool.yaml
-   evenpool sources check proxies.txt --scheme socks5
-   evenpool sources check https://example.org/http.txt --scheme http -o json`,
-		Flags: []cli.Flag{
-			configFlag(),
-			&cli.StringFlag{Name: "scheme", Usage: "`SCHEME` that the records of a FILE or URL claim where they name none: http, https, socks4, socks4a or socks5"},
-			&cli.StringSliceFlag{Name: "allow-address", Usage: "`PREFIX` that is opened for a FILE or URL although it is not public; may be repeated"},
-			outputFlag(),
+   evenpool sources check proxies.txt --scheme http`,
+		Flags:       []cli.Flag{socketFlag(), timeoutFlag(5 * time.Second), outputFlag()},
+		Subcommands: []*cli.Command{sourcesFetchCommand(), sourcesCheckCommand()},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("unknown command %q; 'evenpool sources --help' lists them", c.Args().First())
+			}
+			return askDaemon(c, func(ctx context.Context, client *api.Client) error {
+				list, err := client.Sources(ctx)
+				if err != nil {
+					return err
+				}
+				if wantsJSON(c) {
+					return writeJSON(c.App.Writer, api.Sources{Sources: list})
+				}
+				return writeSources(c.App.Writer, list, time.Now())
+			})
 		},
-		Action: runSourcesCheck,
 	}
 }
 
-// checksAtOnce is how many lists are read at the same time.
-const checksAtOnce = 4
+func sourcesFetchCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "fetch",
+		Usage:     "have the daemon fetch a list now, and show what came of it",
+		ArgsUsage: "NAME",
+		Description: `Waits for the end of the fetch. It goes through the gate of the schedule: while a
+fetch of the list is under way, and as long as the list's server has asked not to be
+asked, nothing is fetched, and the status is 69. It is 1 when the list was not usable;
+the last good copy stays in use.
 
-func runSourcesCheck(c *cli.Context) error {
-	list, err := sourcesToCheck(c)
-	if err != nil {
+Examples:
+   evenpool sources fetch mylist
+   evenpool sources fetch mylist -o json | jq .candidates`,
+		Flags: []cli.Flag{
+			socketFlag(),
+			&cli.DurationFlag{Name: "timeout", Value: 2 * time.Minute, Usage: "`TIME` to wait for the end; the fetch goes on without you"},
+			outputFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageError("sources fetch takes the name of one source; 'evenpool sources' lists them")
+			}
+			if d := c.Duration("timeout"); d < 10*time.Millisecond || d > time.Hour {
+				return usageError("--timeout %s: expected 10ms to 1h", d)
+			}
+			return askDaemon(c, func(ctx context.Context, client *api.Client) error {
+				source, err := client.FetchSource(ctx, c.Args().First())
+				if err != nil {
+					return err
+				}
+				write := func() error { return writeSources(c.App.Writer, []api.Source{source}, time.Now()) }
+				if wantsJSON(c) {
+					write = func() error { return writeJSON(c.App.Writer, source) }
+				}
+				if err := write(); err != nil {
+					return err
+				}
+				return fetchError(source, time.Now())
+			})
+		},
+	}
+}
+
+// fetchError says that a fetch gave nothing to use.
+func fetchError(s api.Source, now time.Time) error {
+	switch {
+	case s.Error == "":
+		return nil
+	case s.WaitUntil.After(now):
+		return &exitError{exitUnavailable, fmt.Errorf("%s was not fetched: its server asks not to be asked for another %s", show(s.Name), length(s.WaitUntil.Sub(now).Round(time.Second)))}
+	}
+	return &exitError{exitFailed, errors.New(show(s.Error))}
+}
+
+// writeSources writes how lists are: a table, and below it what is wrong.
+func writeSources(w io.Writer, list []api.Source, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SOURCE\tSTATE\tCANDIDATES\tNEW\tREJECTED\tREFUSED\tTRIED\tCOPY\tNEXT")
+	for _, s := range list {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", show(s.Name), show(s.State), s.Candidates, s.New,
+			sum(s.Rejects), sum(s.Refused), since(s.TriedAt, now), since(s.FetchedAt, now), since(now, s.NextFetchAt))
+	}
+	if err := table.Flush(); err != nil {
 		return err
 	}
-	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + version})
-	checks := make([]sourceCheck, len(list))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, checksAtOnce)
-	for i, src := range list {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			read, err := fetcher.Fetch(c.Context, src)
-			checks[i] = newSourceCheck(read, src, err)
-		})
-	}
-	wg.Wait()
-	write := writeSourceTable
-	if wantsJSON(c) {
-		write = writeSourceLines
-	}
-	if err := write(c.App.Writer, checks); err != nil {
-		return err
-	}
-	failed := false
-	for _, check := range checks {
-		if check.Error != "" {
-			failed = true
-			fmt.Fprintf(c.App.ErrWriter, "evenpool: %s\n", check.Error)
+	for _, s := range list {
+		if _, err := io.WriteString(w, wrongWith(s, now)); err != nil {
+			return err
 		}
-		if check.Rejects[string(sources.ReasonNoScheme)] > 0 {
-			fmt.Fprintf(c.App.ErrWriter, "evenpool: %s names no scheme for some records: give the source a scheme, or use --scheme\n", check.Name)
-		}
-	}
-	if failed {
-		return &exitError{code: exitFailed}
 	}
 	return nil
 }
 
-// sourcesToCheck gives the sources of the configuration, or what the arguments
-// name.
-func sourcesToCheck(c *cli.Context) ([]sources.Source, error) {
-	if !c.Args().Present() && (c.IsSet("scheme") || c.IsSet("allow-address")) {
-		return nil, usageError("--scheme and --allow-address are for a FILE or URL; a source of the configuration has its own")
+// wrongWith writes what is to be said of a list beside its numbers, if anything.
+func wrongWith(s api.Source, now time.Time) string {
+	var b strings.Builder
+	if s.Error != "" {
+		fmt.Fprintf(&b, "  %s\n", show(s.Error))
 	}
-	extra := sources.Source{} // what the flags say of lists that have no configuration
-	var err error
-	if name := c.String("scheme"); name != "" {
-		if extra.Scheme, err = proxyurl.ParseScheme(name); err != nil {
-			return nil, usageError("--scheme %s: want http, https, socks4, socks4a or socks5", proxyurl.Escape(name, 40))
-		}
+	if s.WaitUntil.After(now) {
+		fmt.Fprintf(&b, "  its server asks not to be asked before %s, in %s\n", s.WaitUntil.UTC().Format(time.DateTime+" UTC"), since(now, s.WaitUntil))
 	}
-	if extra.Allow, err = parseAllow(c.StringSlice("allow-address")); err != nil {
-		return nil, err
+	if len(s.Rejects) > 0 {
+		fmt.Fprintf(&b, "  rejected: %s\n", show(tally(s.Rejects)))
 	}
-	var list []sources.Source
-	needed := func(arg string) bool { _, ok := listURL(arg); return !ok }
-	if !c.Args().Present() || c.IsSet("config") || slices.ContainsFunc(c.Args().Slice(), needed) {
-		if list, err = configuredSources(c); err != nil {
-			return nil, err
-		}
+	for _, sample := range s.Samples {
+		fmt.Fprintf(&b, "    line %d: %s: %s\n", sample.Line, show(sample.Reason), show(sample.Text))
 	}
-	if !c.Args().Present() {
-		return list, nil
+	if len(s.Refused) > 0 {
+		fmt.Fprintf(&b, "  refused: %s\n", show(tally(s.Refused)))
 	}
-	var named []sources.Source
-	for _, arg := range c.Args().Slice() {
-		i := slices.IndexFunc(list, func(s sources.Source) bool { return s.Name == arg })
-		if i >= 0 {
-			named = append(named, list[i])
-			continue
-		}
-		address, ok := listURL(arg)
-		if !ok {
-			return nil, usageError("%s is neither a source of %s nor a file nor a URL", proxyurl.Escape(arg, 100), c.String("config"))
-		}
-		named = append(named, sources.Source{Name: listName(arg), URL: address, Scheme: extra.Scheme, Allow: extra.Allow})
+	if b.Len() == 0 {
+		return ""
 	}
-	return named, nil
+	what := show(s.Name)
+	if s.Format != "" {
+		what += " (" + show(s.Format) + ")"
+	}
+	return "\n" + what + "\n" + b.String()
 }
 
-// configuredSources gives the sources of the configuration. Without -c, and with
-// arguments, it may be missing: they are then files and URLs.
-func configuredSources(c *cli.Context) ([]sources.Source, error) {
-	if c.Args().Present() && !c.IsSet("config") {
-		if _, err := os.Stat(c.String("config")); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+// since is the time from one moment to another in its largest unit, to fit into a
+// table: "3m"; "-" for a time that is not known.
+func since(from, to time.Time) string {
+	if from.IsZero() || to.IsZero() {
+		return "-"
 	}
-	cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
-	if err != nil {
-		return nil, err
-	}
-	var list []sources.Source
-	for _, s := range cfg.Sources {
-		list = append(list, sources.Source{Name: s.Name, URL: s.URL, Scheme: s.Scheme, Allow: s.AllowAddresses})
-	}
-	return list, nil
+	text, _, _ := strings.Cut(length(max(0, to.Sub(from)).Truncate(time.Second)), " ")
+	return text
 }
 
-// listName is what a list is called that has no name: its URL, less what may be a
-// password or a key, or its path.
-func listName(arg string) string {
-	if u, err := url.Parse(arg); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host + u.Path
+func sum(counts api.Counts) (n int) {
+	for _, count := range counts {
+		n += count
 	}
-	return arg
-}
-
-// listURL gives the URL of an argument that is one, or the path of a file that is
-// there.
-func listURL(arg string) (string, bool) {
-	if strings.Contains(arg, "://") {
-		return arg, true
-	}
-	path, err := filepath.Abs(arg)
-	if err != nil {
-		return "", false
-	}
-	if _, err := os.Lstat(path); err != nil {
-		return "", false
-	}
-	return (&url.URL{Scheme: "file", Path: path}).String(), true
+	return n
 }

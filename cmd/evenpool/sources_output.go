@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"evenpool/daemon/api"
 	"evenpool/sources"
 	"evenpool/sources/proxyurl"
 )
@@ -15,15 +15,15 @@ import (
 // sourceCheck is what one list gave, as -o json shows it.
 type sourceCheck struct {
 	Name       string         `json:"name"`
-	Format     string         `json:"format"` // that of most records: "plain", "scheme"; empty without records
-	Records    int            `json:"records"`
+	Format     string         `json:"format"`     // that of most records; empty without records
 	Candidates int            `json:"candidates"` // unique by scheme, host and port
-	Endpoints  int            `json:"endpoints"`  // unique by host, port, user and password
 	Duplicates int            `json:"duplicates"`
 	Rejected   int            `json:"rejected"`
-	Rejects    map[string]int `json:"rejects"` // by reason
-	Refused    map[string]int `json:"refused"` // endpoints, by why they are never probed
-	Samples    []sourceSample `json:"samples"` // the first few rejected records
+	Rejects    api.Counts     `json:"rejects"` // by reason
+	Records    int            `json:"records"`
+	Endpoints  int            `json:"endpoints"` // unique by host, port, user and password
+	Refused    api.Counts     `json:"refused"`   // endpoints, by why they are never probed
+	Samples    []sourceSample `json:"samples"`   // the first few rejected records
 	Error      string         `json:"error,omitempty"`
 }
 
@@ -33,12 +33,12 @@ type sourceSample struct {
 	Text   string `json:"text"` // escaped, without a password
 }
 
-func newSourceCheck(l sources.List, src sources.Source, err error) sourceCheck {
+func newSourceCheck(l sources.List, src sources.Source, err error) *sourceCheck {
 	_, refused := sources.Offerable(l, src)
-	check := sourceCheck{
+	check := &sourceCheck{
 		Name: proxyurl.Escape(src.Name, 200), Format: l.Format, Records: l.Records,
 		Candidates: l.Pairs, Endpoints: len(l.Candidates), Duplicates: l.Duplicates,
-		Rejected: l.Rejected(), Rejects: map[string]int{}, Refused: map[string]int{}, Samples: []sourceSample{},
+		Rejected: l.Rejected(), Rejects: api.Counts{}, Refused: api.Counts{}, Samples: []sourceSample{},
 	}
 	for reason, n := range l.Rejects {
 		check.Rejects[string(reason)] = n
@@ -57,7 +57,7 @@ func newSourceCheck(l sources.List, src sources.Source, err error) sourceCheck {
 
 // writeSourceLines writes each check on a line of its own, so that one list gives
 // one JSON value, and many are read one by one.
-func writeSourceLines(w io.Writer, checks []sourceCheck) error {
+func writeSourceLines(w io.Writer, checks []*sourceCheck) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, check := range checks {
@@ -69,7 +69,7 @@ func writeSourceLines(w io.Writer, checks []sourceCheck) error {
 }
 
 // writeSourceTable writes the numbers as a table, and below it what was wrong.
-func writeSourceTable(w io.Writer, checks []sourceCheck) error {
+func writeSourceTable(w io.Writer, checks []*sourceCheck) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SOURCE\tFORMAT\tRECORDS\tCANDIDATES\tENDPOINTS\tDUPLICATES\tREJECTED\tREFUSED\tUSABLE")
 	for _, c := range checks {
@@ -93,35 +93,17 @@ func writeSourceTable(w io.Writer, checks []sourceCheck) error {
 		var b strings.Builder
 		fmt.Fprintf(&b, "\n%s\n", c.Name)
 		if len(c.Rejects) > 0 {
-			fmt.Fprintf(&b, "  rejected: %s\n", mostFirst(c.Rejects))
+			fmt.Fprintf(&b, "  rejected: %s\n", tally(c.Rejects))
 		}
 		for _, s := range c.Samples {
 			fmt.Fprintf(&b, "    line %d: %s: %s\n", s.Line, s.Reason, s.Text)
 		}
 		if len(c.Refused) > 0 {
-			fmt.Fprintf(&b, "  refused: %s\n", mostFirst(c.Refused))
+			fmt.Fprintf(&b, "  refused: %s\n", tally(c.Refused))
 		}
 		if _, err := io.WriteString(w, b.String()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// mostFirst writes counts as "private 2, bad-port 1".
-func mostFirst(counts map[string]int) string {
-	var words []string
-	for word := range counts {
-		words = append(words, word)
-	}
-	slices.SortFunc(words, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
-	for i, word := range words {
-		words[i] = fmt.Sprintf("%s %d", word, counts[word])
-	}
-	return strings.Join(words, ", ")
 }

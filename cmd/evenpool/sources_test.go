@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -107,6 +109,7 @@ pools:
 	}{
 		{nil, "mine 3, lab 2"},
 		{[]string{"lab"}, "lab 2"},
+		{[]string{"lab", "--scheme", "socks4"}, "lab 2"},
 		{[]string{"lab", "list.txt", "--scheme", "http"}, "lab 2, list.txt 3"},
 	} {
 		code, stdout, stderr := runCLI(t, append([]string{"sources", "check", "-c", "evenpool.yaml", "-o", "json"}, c.args...)...)
@@ -142,6 +145,53 @@ func TestSourcesCheckOfAURL(t *testing.T) {
 	}
 }
 
+func TestSourcesCheckOfStandardInput(t *testing.T) {
+	var out, errs bytes.Buffer
+	args := []string{"evenpool", "sources", "check", "-", "--scheme", "http", "-o", "json"}
+	code := run(t.Context(), args, strings.NewReader("1.2.3.4:8080\n1.2.3.4:8080\n1.2.3.4\n"), &out, &errs)
+	want := `{"name":"-","format":"plain","candidates":1,"duplicates":1,"rejected":1,"rejects":{"unparseable":1},"records":3,"endpoints":1,"refused":{},` +
+		`"samples":[{"line":3,"reason":"unparseable","text":"1.2.3.4"}]}` + "\n"
+	if code != exitDone || errs.Len() > 0 || out.String() != want {
+		t.Errorf("exit %d, stderr %q, stdout\n%s\nwant 0, nothing and\n%s", code, &errs, &out, want)
+	}
+	out.Reset()
+	code = run(t.Context(), args, strings.NewReader("<html>\n"), &out, &errs)
+	if code != exitFailed || !strings.HasPrefix(errs.String(), "evenpool: standard input: ") {
+		t.Errorf("exit %d, stderr %q", code, &errs)
+	}
+}
+
+// An interrupt ends what still waits, and what was read is shown: list.txt, if it
+// was read by then, which it mostly is.
+func TestSourcesCheckInterrupted(t *testing.T) {
+	listFile(t)
+	for range 100 {
+		ctx, interrupt := context.WithCancel(t.Context())
+		stuck, write := io.Pipe()
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "1.2.3.4:8080\n")
+			w.(http.Flusher).Flush()
+			interrupt()
+			<-r.Context().Done()
+		}))
+		var out, errs bytes.Buffer
+		code := run(ctx, []string{"evenpool", "sources", "check", "list.txt", "-", web.URL, "--scheme", "http", "--allow-address", "127.0.0.1", "-o", "json"}, stuck, &out, &errs)
+		web.Close()
+		write.Close()
+		read := strings.Count(out.String(), "\n")
+		if want := fmt.Sprintf("evenpool: interrupted after %d of 3 lists\n", read); code != exitFailed || errs.String() != want || read > 1 {
+			t.Fatalf("exit %d, stderr %q, stdout\n%s", code, &errs, &out)
+		}
+		if read == 1 {
+			if !strings.HasPrefix(out.String(), `{"name":"list.txt",`) {
+				t.Errorf("stdout %s", &out)
+			}
+			return
+		}
+	}
+	t.Error("what was read was never shown")
+}
+
 func TestSourcesCheckErrors(t *testing.T) {
 	listFile(t)
 	for _, c := range []struct {
@@ -156,13 +206,16 @@ func TestSourcesCheckErrors(t *testing.T) {
 		{"nothing of that name", []string{"absent.txt"}, exitUsage,
 			"evenpool: absent.txt is neither a source of /etc/evenpool/evenpool.yaml nor a file nor a URL\n"},
 		{"a bad scheme", []string{"list.txt", "--scheme", "vmess"}, exitUsage,
-			"evenpool: --scheme vmess: want http, https, socks4, socks4a or socks5\n"},
+			"evenpool: --scheme vmess: want http, https, socks4, socks4a, socks5 or any\n"},
 		{"a bad prefix", []string{"list.txt", "--allow-address", "here"}, exitUsage,
 			"evenpool: --allow-address here: want a prefix, such as 127.0.0.0/8\n"},
 		{"a bad URL", []string{"ftp://example.org/list"}, exitFailed,
 			"evenpool: fetch ftp://example.org/list: the URL is neither http:// nor https:// nor file:///\n"},
-		{"a scheme for the configuration", []string{"-c", "absent.yaml", "--scheme", "http"}, exitUsage,
-			"evenpool: --scheme and --allow-address are for a FILE or URL; a source of the configuration has its own\n"},
+		{"a bad format", []string{"list.txt", "--format", "csw"}, exitUsage,
+			"evenpool: --format csw: want one of " + strings.Join(listFormats(), ", ") + "\n"},
+		{"prefixes for the configuration", []string{"-c", "absent.yaml", "--allow-address", "127.0.0.1"}, exitUsage,
+			"evenpool: --allow-address is for a FILE or URL; a source of the configuration has its own allow_addresses\n"},
+		{"standard input twice", []string{"-", "-"}, exitUsage, "evenpool: standard input is there once: name - once\n"},
 		{"no configuration", []string{"-c", "absent.yaml"}, exitConfig, "evenpool: absent.yaml: no such file or directory\n"},
 	} {
 		if _, err := os.Stat("/etc/evenpool/evenpool.yaml"); err == nil && c.code == exitUsage {
