@@ -46,7 +46,7 @@ func TestAllocateEmptyIsNotLost(t *testing.T) {
 		}
 		// R8: members without meta still allocate; without both, the pool is lost.
 		plant(t, store, pool, map[string]float64{"http://a:1": 0})
-		store.Raw().Del(t.Context(), pool.Keys()[5])
+		store.Raw().Del(t.Context(), pool.Keys()[6])
 		if got, err := pool.Allocate(t.Context(), 1); err != nil || len(got) != 1 {
 			t.Errorf("without meta: %v, %v; want the member", got, err)
 		}

@@ -23,7 +23,8 @@ func (p *Pool) Claim(ctx context.Context, now, until time.Time, n int) ([]Claime
 	var out []Claimed
 	for n > 0 {
 		some := min(n, maxPerCall)
-		got, err := p.claim(ctx, p.store.scripts.claim, now.UnixMilli(), until.UnixMilli(), some)
+		keys := []string{p.keys.due, p.keys.record, p.keys.named, p.keys.meta}
+		got, err := p.claim(ctx, p.store.scripts.claim, keys, now.UnixMilli(), until.UnixMilli(), some)
 		if err != nil {
 			return out, err
 		}
@@ -46,7 +47,7 @@ func (p *Pool) ClaimThese(ctx context.Context, endpoints []string, now, until ti
 		for _, endpoint := range some {
 			args = append(args, endpoint)
 		}
-		got, err := p.claim(ctx, p.store.scripts.claimThese, args...)
+		got, err := p.claim(ctx, p.store.scripts.claimThese, []string{p.keys.due, p.keys.record, p.keys.meta}, args...)
 		if err != nil {
 			return out, err
 		}
@@ -56,8 +57,8 @@ func (p *Pool) ClaimThese(ctx context.Context, endpoints []string, now, until ti
 }
 
 // claim runs one of the claiming scripts once.
-func (p *Pool) claim(ctx context.Context, sc *script, args ...any) ([]Claimed, error) {
-	reply, err := p.run(ctx, sc, []string{p.keys.due, p.keys.record, p.keys.meta}, args...)
+func (p *Pool) claim(ctx context.Context, sc *script, keys []string, args ...any) ([]Claimed, error) {
+	reply, err := p.run(ctx, sc, keys, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,9 @@ type keys struct {
 	due string
 	// events is a stream: every change of eligible.
 	events string
+	// named is a sorted set: endpoint -> when something last spoke for it, in ms since the epoch: a list
+	// named it, or it was a member when a cycle began. What nothing speaks for is forgotten in time.
+	named string
 	// meta is a hash: schema, generation, created_ms, emptied_min, and what SetMeta puts there.
 	meta string
 }
@@ -27,11 +30,12 @@ func keysOf(pool string) keys {
 		record:   prefix + "record",
 		due:      prefix + "due",
 		events:   prefix + "events",
+		named:    prefix + "named",
 		meta:     prefix + "meta",
 	}
 }
 
 // all gives the keys in the order of the fields above.
 func (k keys) all() []string {
-	return []string{k.eligible, k.retired, k.record, k.due, k.events, k.meta}
+	return []string{k.eligible, k.retired, k.record, k.due, k.events, k.named, k.meta}
 }

@@ -18,7 +18,29 @@ type model struct {
 	counts  map[string]int64 // member -> count
 	retired map[string]retiredCount
 	version map[string]int64 // endpoint -> of its record
+	due     map[string]time.Time
+	named   map[string]time.Time
 	emptied int64
+}
+
+// offer gives how many were new and which found no room.
+func (m *model) offer(endpoints []string, now time.Time, most int) (added int, left []string) {
+	room := most - len(m.version) + len(m.counts)
+	for _, endpoint := range endpoints {
+		if _, known := m.version[endpoint]; !known {
+			if added >= room {
+				left = append(left, endpoint)
+				continue
+			}
+			m.version[endpoint] = 1
+			added++
+		}
+		if _, queued := m.due[endpoint]; !queued {
+			m.due[endpoint] = now
+		}
+		m.named[endpoint] = now
+	}
+	return added, left
 }
 
 type retiredCount struct {
@@ -90,7 +112,7 @@ func (m *model) settle(s alloc.Settlement, now time.Time, forget time.Duration) 
 	case alloc.Admit:
 		return false, m.admit(s.Endpoint, s.Member, s.Previous, now, forget)
 	case alloc.Forget:
-		delete(m.version, s.Endpoint)
+		m.drop(s.Endpoint)
 		return false, m.retire(s.Endpoint, s.Member, now)
 	case alloc.Retire:
 		return false, m.retire(s.Endpoint, s.Member, now)
@@ -98,8 +120,15 @@ func (m *model) settle(s alloc.Settlement, now time.Time, forget time.Duration) 
 	return false, alloc.ChangeNone
 }
 
-// TestR4_NobodyIsResurrected: admitting, retiring, moving, allocating and settling late, in every
-// order: members are those that were admitted and not retired, and no count is ever reset.
+func (m *model) drop(endpoint string) {
+	delete(m.version, endpoint)
+	delete(m.due, endpoint)
+	delete(m.named, endpoint)
+}
+
+// TestR4_NobodyIsResurrected: admitting, retiring, moving, allocating, settling late, offering, claiming
+// and forgetting, in every order: members are those that were admitted and not retired, no count is
+// ever reset, and what is known is what was offered or settled and not forgotten.
 func TestR4_NobodyIsResurrected(t *testing.T) {
 	for _, kind := range []string{"redis", "embedded"} {
 		t.Run(kind, func(t *testing.T) {
@@ -113,7 +142,8 @@ func TestR4_NobodyIsResurrected(t *testing.T) {
 				if _, err := pool.Init(ctx); err != nil {
 					r.Fatal(err)
 				}
-				m := &model{counts: map[string]int64{}, retired: map[string]retiredCount{}, version: map[string]int64{}}
+				m := &model{counts: map[string]int64{}, retired: map[string]retiredCount{}, version: map[string]int64{},
+					due: map[string]time.Time{}, named: map[string]time.Time{}}
 				endpoints := []string{"a:1", "b:1", "c:1"}
 				schemes := []string{"http://", "socks5://"}
 				r.Repeat(map[string]func(*rapid.T){
@@ -170,6 +200,82 @@ func TestR4_NobodyIsResurrected(t *testing.T) {
 							r.Fatalf("settled %+v as %v, want %v", batch, got, want)
 						}
 					},
+					"offer": func(r *rapid.T) {
+						list := rapid.SliceOfNDistinct(rapid.SampledFrom(endpoints), 1, 3, rapid.ID[string]).Draw(r, "offered")
+						most := rapid.IntRange(1, 3).Draw(r, "most")
+						added, left := m.offer(list, now, most)
+						var offers []alloc.Offer
+						for _, endpoint := range list {
+							offers = append(offers, alloc.Offer{Endpoint: endpoint, Record: []byte(`{}`)})
+						}
+						got, err := pool.OfferUpTo(ctx, offers, now, most)
+						var gotLeft []string
+						for _, o := range got.Left {
+							gotLeft = append(gotLeft, o.Endpoint)
+						}
+						if err != nil || got.New != added || !slices.Equal(gotLeft, left) {
+							r.Fatalf("offered %v up to %d: %d new, %v left, %v; want %d and %v", list, most, got.New, gotLeft, err, added, left)
+						}
+					},
+					"claim": func(r *rapid.T) {
+						want := 0
+						for _, endpoint := range endpoints {
+							if at, queued := m.due[endpoint]; queued && !at.After(now) {
+								want++
+								m.due[endpoint] = now.Add(5 * time.Minute)
+								if _, is := m.named[endpoint]; !is {
+									m.named[endpoint] = now
+								}
+							}
+						}
+						if got, err := pool.Claim(ctx, now, now.Add(5*time.Minute), 5); len(got) != want || err != nil {
+							r.Fatalf("claimed %+v, %v; want %d", got, err, want)
+						}
+					},
+					"forget": func(r *rapid.T) {
+						// What is read is decided upon; meanwhile others may settle or name it.
+						before := now.Add(-time.Duration(rapid.SampledFrom([]int{0, 30}).Draw(r, "minutes")) * time.Minute)
+						unnamed, err := pool.Unnamed(ctx, before, 0, 5)
+						if err != nil {
+							r.Fatal(err)
+						}
+						read := map[string]bool{}
+						for _, u := range unnamed {
+							read[u.Endpoint] = true
+							if u.Version != m.version[u.Endpoint] || !u.Named.Equal(m.named[u.Endpoint]) {
+								r.Fatalf("unnamed: %+v, the model says version %d, named %v", u, m.version[u.Endpoint], m.named[u.Endpoint])
+							}
+						}
+						for endpoint, at := range m.named {
+							if read[endpoint] != at.Before(before) {
+								r.Fatalf("unnamed since %v: %+v, the model has %v", before, unnamed, m.named)
+							}
+						}
+						changed := ""
+						if rapid.Bool().Draw(r, "meanwhile") {
+							changed = rapid.SampledFrom(endpoints).Draw(r, "settled")
+							s := alloc.Settlement{Endpoint: changed, Version: m.version[changed], Record: []byte(`{}`), Action: alloc.Admit, Member: "http://" + changed}
+							if _, is := m.counts["socks5://"+changed]; is {
+								s.Previous = "socks5://" + changed
+							}
+							m.settle(s, now, forget)
+							if _, err := pool.Settle(ctx, []alloc.Settlement{s}, policy); err != nil {
+								r.Fatal(err)
+							}
+						}
+						want := 0
+						for _, u := range unnamed {
+							if due := m.due[u.Endpoint]; u.Endpoint == changed || due.After(now) && !due.After(now.Add(5*time.Minute)) {
+								continue
+							}
+							m.drop(u.Endpoint)
+							want++
+						}
+						dropped, spared, err := pool.Forget(ctx, forgetting(unnamed...), now, now.Add(5*time.Minute))
+						if dropped != want || spared != 0 || err != nil {
+							r.Fatalf("%d dropped, %d spared, %v; want %d dropped", dropped, spared, err, want)
+						}
+					},
 					"time goes by": func(r *rapid.T) {
 						now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 10, 70}).Draw(r, "minutes")) * time.Minute)
 					},
@@ -184,6 +290,9 @@ func TestR4_NobodyIsResurrected(t *testing.T) {
 						}
 						if fmt.Sprint(got) != fmt.Sprint(want) {
 							r.Fatalf("members %v, want %v", got, want)
+						}
+						if n := store.Raw().HLen(ctx, pool.Keys()[2]).Val(); int(n) != len(m.version) {
+							r.Fatalf("%d known, the model has %v", n, m.version)
 						}
 					},
 				})

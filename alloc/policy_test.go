@@ -71,7 +71,7 @@ func TestStartPolicies(t *testing.T) {
 				withPools(t, func(t *testing.T, store *alloc.Store, pool *alloc.Pool) {
 					plant(t, store, pool, in.members)
 					if in.emptied != "" {
-						store.Raw().HSet(t.Context(), pool.Keys()[5], "emptied_min", in.emptied)
+						store.Raw().HSet(t.Context(), pool.Keys()[6], "emptied_min", in.emptied)
 					}
 					got := admit(t, pool, alloc.SettlePolicy{Start: alloc.Policy(policy), Restore: "zero"}, "new:1")
 					if got.Change != alloc.ChangeAdmitted || got.CountAfter != want || got.CountBefore != 0 || got.Policy != policy {

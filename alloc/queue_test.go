@@ -16,11 +16,13 @@ func TestOfferAddsWhatIsNew(t *testing.T) {
 		if added, err := pool.Offer(t.Context(), offers, start); added != 2 || err != nil {
 			t.Fatalf("offered 2: %d, %v", added, err)
 		}
+		store.Raw().Del(t.Context(), pool.Keys()[5]) // named moves on
 		before := state(t, store, pool)
 		again := []alloc.Offer{{Endpoint: "b:1", Record: []byte(`{"newer":1}`)}}
 		if added, err := pool.Offer(t.Context(), again, start.Add(time.Hour)); added != 0 || err != nil {
 			t.Errorf("offered a known one: %d, %v", added, err)
 		}
+		store.Raw().Del(t.Context(), pool.Keys()[5])
 		if after := state(t, store, pool); after != before {
 			t.Errorf("offering a known one changed\n%s\ninto\n%s", before, after)
 		}
@@ -174,7 +176,7 @@ func TestInitAndMeta(t *testing.T) {
 				t.Errorf("%s was set from outside", field)
 			}
 		}
-		store.Raw().HSet(ctx, pool.Keys()[5], "schema", "2")
+		store.Raw().HSet(ctx, pool.Keys()[6], "schema", "2")
 		if _, err := pool.Init(ctx); !errors.Is(err, alloc.ErrSchema) {
 			t.Errorf("a pool of schema 2: %v", err)
 		}

@@ -97,7 +97,7 @@ func TestR5_Repair(t *testing.T) {
 			withPools(t, func(t *testing.T, store *alloc.Store, pool *alloc.Pool) {
 				plant(t, store, pool, test.members)
 				if test.emptied != "" {
-					store.Raw().HSet(t.Context(), pool.Keys()[5], "emptied_min", test.emptied)
+					store.Raw().HSet(t.Context(), pool.Keys()[6], "emptied_min", test.emptied)
 				}
 				unsound := 0
 				for _, count := range test.members {
@@ -141,23 +141,23 @@ func TestR5_RepairOfMany(t *testing.T) {
 func TestR7_WrongTypePlanted(t *testing.T) {
 	calls := []struct {
 		name string
-		keys []int // positions in Pool.Keys: eligible, retired, record, due, events, meta
+		keys []int // positions in Pool.Keys: eligible, retired, record, due, events, named, meta
 		call func(context.Context, *alloc.Pool) error
 	}{
 		{"allocate", []int{0}, func(ctx context.Context, p *alloc.Pool) error { _, err := p.Allocate(ctx, 2); return err }},
-		{"offer", []int{2, 3, 5}, func(ctx context.Context, p *alloc.Pool) error {
+		{"offer", []int{0, 2, 3, 5, 6}, func(ctx context.Context, p *alloc.Pool) error {
 			_, err := p.Offer(ctx, []alloc.Offer{{Endpoint: "new:1", Record: []byte(`{}`)}}, start)
 			return err
 		}},
-		{"claim", []int{2, 3, 5}, func(ctx context.Context, p *alloc.Pool) error {
+		{"claim", []int{2, 3, 5, 6}, func(ctx context.Context, p *alloc.Pool) error {
 			_, err := p.Claim(ctx, start.Add(time.Hour), start.Add(2*time.Hour), 5)
 			return err
 		}},
-		{"claim these", []int{2, 3, 5}, func(ctx context.Context, p *alloc.Pool) error {
+		{"claim these", []int{2, 3, 6}, func(ctx context.Context, p *alloc.Pool) error {
 			_, err := p.ClaimThese(ctx, []string{"known:1"}, start.Add(time.Hour), start.Add(2*time.Hour))
 			return err
 		}},
-		{"settle", []int{0, 1, 2, 3, 4, 5}, func(ctx context.Context, p *alloc.Pool) error {
+		{"settle", []int{0, 1, 2, 3, 4, 5, 6}, func(ctx context.Context, p *alloc.Pool) error {
 			_, err := p.Settle(ctx, []alloc.Settlement{
 				{Endpoint: "known:1", Version: 1, Record: []byte(`{"new":1}`), Due: start.Add(time.Hour)},
 				{Endpoint: "new:1", Record: []byte(`{}`), Action: alloc.Admit, Member: "http://new:1", Due: start},
@@ -165,9 +165,13 @@ func TestR7_WrongTypePlanted(t *testing.T) {
 			}, alloc.SettlePolicy{})
 			return err
 		}},
-		{"repair", []int{0, 5}, func(ctx context.Context, p *alloc.Pool) error { _, err := p.Repair(ctx); return err }},
-		{"init", []int{5}, func(ctx context.Context, p *alloc.Pool) error { _, err := p.Init(ctx); return err }},
-		{"set meta", []int{5}, func(ctx context.Context, p *alloc.Pool) error {
+		{"forget", []int{2, 3, 5, 6}, func(ctx context.Context, p *alloc.Pool) error {
+			_, _, err := p.Forget(ctx, []alloc.Forgetting{{Unnamed: alloc.Unnamed{Claimed: alloc.Claimed{Endpoint: "known:1", Version: 1}}}}, start, start)
+			return err
+		}},
+		{"repair", []int{0, 6}, func(ctx context.Context, p *alloc.Pool) error { _, err := p.Repair(ctx); return err }},
+		{"init", []int{6}, func(ctx context.Context, p *alloc.Pool) error { _, err := p.Init(ctx); return err }},
+		{"set meta", []int{6}, func(ctx context.Context, p *alloc.Pool) error {
 			return p.SetMeta(ctx, map[string]string{"x": "y"})
 		}},
 	}
@@ -275,6 +279,14 @@ func TestR6_ScriptsAreShort(t *testing.T) {
 		_, err := pool.Offer(ctx, offers, start)
 		return err
 	})
+	each("offer again", func(batch int) error {
+		var offers []alloc.Offer
+		for i := range 500 {
+			offers = append(offers, alloc.Offer{Endpoint: endpoint(batch, i), Record: json})
+		}
+		_, err := pool.OfferUpTo(ctx, offers, start, 1_000_000)
+		return err
+	})
 	each("claim", func(int) error { _, err := pool.Claim(ctx, start, start.Add(time.Second), 500); return err })
 	each("settle", func(batch int) error {
 		var settlements []alloc.Settlement
@@ -285,6 +297,17 @@ func TestR6_ScriptsAreShort(t *testing.T) {
 			})
 		}
 		_, err := pool.Settle(ctx, settlements, alloc.SettlePolicy{Start: "median"})
+		return err
+	})
+	each("forget", func(int) error {
+		unnamed, err := pool.Unnamed(ctx, time.Now().Add(time.Hour), 0, 500)
+		if err != nil || len(unnamed) != 500 {
+			return fmt.Errorf("%d unnamed: %w", len(unnamed), err)
+		}
+		dropped, _, err := pool.Forget(ctx, forgetting(unnamed...), start.Add(time.Hour), start.Add(time.Hour))
+		if err == nil && dropped != 500 {
+			err = fmt.Errorf("%d dropped", dropped)
+		}
 		return err
 	})
 }

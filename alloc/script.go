@@ -26,7 +26,7 @@ type script struct {
 
 // scripts is the list of all of them.
 type scripts struct {
-	allocate, offer, claim, claimThese, settle, repair, init, setMeta *script
+	allocate, offer, claim, claimThese, settle, forget, repair, init, setMeta *script
 }
 
 func newScripts() scripts {
@@ -36,6 +36,7 @@ func newScripts() scripts {
 		claim:      mustScript("claim"),
 		claimThese: mustScript("claim_these"),
 		settle:     mustScript("settle"),
+		forget:     mustScript("forget"),
 		repair:     mustScript("repair"),
 		init:       mustScript("init"),
 		setMeta:    mustScript("set_meta"),
@@ -156,6 +157,21 @@ func texts(reply any, group int) ([]string, error) {
 			return nil, fmt.Errorf("unexpected %T in the reply", value)
 		}
 		out[i] = text
+	}
+	return out, nil
+}
+
+// wholes takes a script's reply for a list of whole numbers.
+func wholes(reply any) ([]int64, error) {
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("unexpected reply of type %T", reply)
+	}
+	out := make([]int64, len(list))
+	for i, value := range list {
+		if out[i], ok = value.(int64); !ok {
+			return nil, fmt.Errorf("unexpected %T in the reply", value)
+		}
 	}
 	return out, nil
 }

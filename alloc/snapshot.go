@@ -63,7 +63,7 @@ func dump(ctx context.Context, client *redis.Client) (*bytes.Buffer, error) {
 			name := strings.TrimSuffix(strings.TrimPrefix(meta, keyPrefix), "}:meta")
 			k := keysOf(name)
 			read := poolRead{keys: k, scores: map[string]*redis.ZSliceCmd{}, hashes: map[string]*redis.MapStringStringCmd{}}
-			for _, key := range []string{k.eligible, k.due} {
+			for _, key := range []string{k.eligible, k.due, k.named} {
 				read.scores[key] = tx.ZRangeWithScores(ctx, key, 0, -1)
 			}
 			for _, key := range []string{k.retired, k.record, k.meta} {
@@ -79,7 +79,7 @@ func dump(ctx context.Context, client *redis.Client) (*bytes.Buffer, error) {
 	}
 	out := new(bytes.Buffer)
 	for _, read := range reads {
-		for _, key := range []string{read.keys.eligible, read.keys.due} {
+		for _, key := range []string{read.keys.eligible, read.keys.due, read.keys.named} {
 			var pairs []string
 			for _, z := range read.scores[key].Val() {
 				member, _ := z.Member.(string)

@@ -9,7 +9,8 @@
 -- KEYS[3]  hash    record: endpoint -> VERSION|JSON; the JSON is stored unread
 -- KEYS[4]  zset    due: endpoint -> when it is to be probed next, ms since the epoch
 -- KEYS[5]  stream  events: every change of the set
--- KEYS[6]  hash    meta; emptied_min is the lowest count when the last member went
+-- KEYS[6]  zset    named: endpoint -> when something last spoke for it; what is forgotten leaves it
+-- KEYS[7]  hash    meta; emptied_min is the lowest count when the last member went
 -- ARGV[1]  now, ms since the epoch
 -- ARGV[2]  start policy: a whole number from 0 to 2^52, min, median, max or zero
 -- ARGV[3]  restore policy: the same words, or keep or floor
@@ -31,14 +32,14 @@
 --          more by median and max, none for one that is kept
 
 -- Read and refuse.
-local types = {'zset', 'hash', 'hash', 'zset', 'stream', 'hash'}
+local types = {'zset', 'hash', 'hash', 'zset', 'stream', 'zset', 'hash'}
 for i = 1, #types do
   local is = redis.call('TYPE', KEYS[i]).ok
   if is ~= 'none' and is ~= types[i] then
     return redis.error_reply('WRONGTYPE key ' .. KEYS[i] .. ' is a ' .. is .. ', not a ' .. types[i])
   end
 end
-if redis.call('EXISTS', KEYS[6]) == 0 then
+if redis.call('EXISTS', KEYS[7]) == 0 then
   return redis.error_reply('POOLLOST the pool has no meta')
 end
 local now, forget_after = tonumber(ARGV[1]), tonumber(ARGV[4])
@@ -105,13 +106,13 @@ for i = 1, #endpoints do
     kept[endpoint] = fresh and sound(number(count)) or false
   end
 end
-local changed_record, changed_due, changed_kept = {}, {}, {}
+local changed_record, changed_due, changed_kept, forgotten = {}, {}, {}, {}
 
 -- The count of the member at a rank; in an empty pool, what was the lowest when it emptied.
 local function count_at(rank)
   local found = redis.call('ZRANGE', KEYS[1], rank, rank, 'WITHSCORES')
   if found[2] then return sound(number(found[2])) end
-  return sound(number(redis.call('HGET', KEYS[6], 'emptied_min') or '0') or 0)
+  return sound(number(redis.call('HGET', KEYS[7], 'emptied_min') or '0') or 0)
 end
 
 -- The lowest count: read once, and again when a member left or the first one came: what an empty
@@ -185,7 +186,7 @@ local function retire(at)
   lowest_count = nil
   kept[endpoint], changed_kept[endpoint] = count, true
   if redis.call('ZCARD', KEYS[1]) == 0 then
-    redis.call('HSET', KEYS[6], 'emptied_min', whole(count))
+    redis.call('HSET', KEYS[7], 'emptied_min', whole(count))
   end
   tell('retired', at, has, '', '')
   return 'retired', has, '', ''
@@ -209,6 +210,7 @@ for at = first, #ARGV, fields do
     if action == 'forget' then
       version[endpoint], json[endpoint] = nil, nil
       changed_record[endpoint], changed_due[endpoint] = true, false
+      forgotten[endpoint] = true
     else
       if ARGV[at + 2] ~= '' then json[endpoint] = ARGV[at + 2] end
       if json[endpoint] and (ARGV[at + 2] ~= '' or action ~= 'keep') then
@@ -264,4 +266,7 @@ for endpoint in pairs(changed_kept) do
 end
 write('HSET', KEYS[2], set)
 write('HDEL', KEYS[2], gone)
+set, gone = {}, {}
+for endpoint in pairs(forgotten) do gone[#gone + 1] = endpoint end
+write('ZREM', KEYS[6], gone)
 return reply
