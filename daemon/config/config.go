@@ -20,9 +20,10 @@ import (
 type Config struct {
 	Redis  Redis
 	Socket Socket
-	// StateDir is the directory of what this host keeps for itself: the pools of
-	// the embedded store. Default: /var/lib/evenpool. It is made
-	// if it is missing, and locked by the daemon that uses it.
+	// StateDir is the directory of what this host keeps for itself: the last good
+	// copy of each list, for the next start, and the pools of the embedded store.
+	// Default: /var/lib/evenpool. It is made if it is missing, and locked by the
+	// daemon that uses it.
 	StateDir string
 	// Judges are the web servers that probes ask; in the file's order, at least one.
 	Judges []Judge
