@@ -105,8 +105,8 @@ func fetchError(s api.Source, now time.Time) error {
 	switch {
 	case s.Error == "":
 		return nil
-	case s.WaitUntil.After(now):
-		return &exitError{exitUnavailable, fmt.Errorf("%s was not fetched: its server asks not to be asked for another %s", show(s.Name), length(s.WaitUntil.Sub(now).Round(time.Second)))}
+	case s.WaitUntil.After(now): // the error says so
+		return &exitError{exitUnavailable, errors.New(show(s.Error))}
 	}
 	return &exitError{exitFailed, errors.New(show(s.Error))}
 }
@@ -123,7 +123,7 @@ func writeSources(w io.Writer, list []api.Source, now time.Time) error {
 		return err
 	}
 	for _, s := range list {
-		if _, err := io.WriteString(w, wrongWith(s, now)); err != nil {
+		if _, err := io.WriteString(w, wrongWith(s)); err != nil {
 			return err
 		}
 	}
@@ -131,13 +131,10 @@ func writeSources(w io.Writer, list []api.Source, now time.Time) error {
 }
 
 // wrongWith writes what is to be said of a list beside its numbers, if anything.
-func wrongWith(s api.Source, now time.Time) string {
+func wrongWith(s api.Source) string {
 	var b strings.Builder
 	if s.Error != "" {
 		fmt.Fprintf(&b, "  %s\n", show(s.Error))
-	}
-	if s.WaitUntil.After(now) {
-		fmt.Fprintf(&b, "  its server asks not to be asked before %s, in %s\n", s.WaitUntil.UTC().Format(time.DateTime+" UTC"), since(now, s.WaitUntil))
 	}
 	if len(s.Rejects) > 0 {
 		fmt.Fprintf(&b, "  rejected: %s\n", show(tally(s.Rejects)))

@@ -16,7 +16,7 @@ func sourceStates(now time.Time) []api.Source {
 		{Name: "page", State: api.SourceStale, Format: "csv", Stale: true, Candidates: 400, TriedAt: ago(time.Minute), FetchedAt: ago(31 * time.Hour), NextFetchAt: now.Add(time.Minute),
 			Error: "fetch page: a page of HTML or XML in place of a list", Rejects: api.Counts{"bad-port": 2, "unparseable": 7}, Refused: api.Counts{"port-25": 1},
 			Samples: []api.Sample{{Line: 6, Reason: "bad-port", Text: "1.2.3.4:0"}, {Line: 7, Reason: "unparseable", Text: "\x1b[2J"}}},
-		{Name: "polite", State: api.SourceFailed, TriedAt: ago(time.Second), Error: "fetch polite: status 429 (Too Many Requests)", WaitUntil: now.Add(90 * time.Minute), NextFetchAt: now.Add(20 * time.Second)},
+		{Name: "polite", State: api.SourceFailed, TriedAt: ago(time.Second), Error: "fetch polite: status 429 (Too Many Requests); the server asks to be left alone until 2024-05-06T08:38:09Z", WaitUntil: now.Add(90 * time.Minute), NextFetchAt: now.Add(20 * time.Second)},
 		{Name: "later", State: api.SourceNew, NextFetchAt: now.Add(50 * time.Hour)},
 	}
 }
@@ -37,8 +37,7 @@ page (csv)
   refused: port-25 1
 
 polite
-  fetch polite: status 429 (Too Many Requests)
-  its server asks not to be asked before 2024-05-06 08:38:09 UTC, in 1h
+  fetch polite: status 429 (Too Many Requests); the server asks to be left alone until 2024-05-06T08:38:09Z
 `
 	var b strings.Builder
 	if err := writeSources(&b, sourceStates(now), now); err != nil {
@@ -80,7 +79,7 @@ func TestSourcesFetch(t *testing.T) {
 	}{
 		{"good", 200, states[0], exitDone, ""},
 		{"a page in place of the list", 200, states[1], exitFailed, "fetch page: a page of HTML or XML in place of a list"},
-		{"the server asks for patience", 200, states[2], exitUnavailable, "polite was not fetched: its server asks not to be asked for another 1h 30m"},
+		{"the server asks for patience", 200, states[2], exitUnavailable, "fetch polite: status 429 (Too Many Requests); the server asks to be left alone until 2024-05-06T08:38:09Z"},
 		{"under way", 503, &api.Error{Code: api.CodeBusy, Message: "busy: a fetch of page is under way", RetryAfter: time.Second}, exitUnavailable,
 			"busy: a fetch of page is under way; try again in 1s"},
 		{"unknown", 404, &api.Error{Code: api.CodeNotFound, Message: "no source page; configured: fine"}, exitUsage, "no source page; configured: fine"},

@@ -148,13 +148,13 @@ func (s *screen) cycle(c *api.Cycle) {
 
 func (s *screen) source(label string, src api.Source) {
 	if src.FetchedAt.IsZero() {
-		s.line(label, "%s: %s", src.Name, cmp.Or(src.Error, "not fetched yet"))
+		s.line(label, "%s: %s%s", src.Name, cmp.Or(src.Error, "not fetched yet"), s.when(", next ", src.NextFetchAt))
 		return
 	}
 	s.line(label, "%s: %d %s, fetched %s%s", src.Name, src.Candidates, plural(int64(src.Candidates), "candidate"),
 		s.relative(src.FetchedAt), s.when(", next ", src.NextFetchAt))
 	if len(src.Rejects) > 0 {
-		s.line("", "  lines rejected: %s", tally(src.Rejects))
+		s.line("", "  records rejected: %s", tally(src.Rejects))
 	}
 	if len(src.Refused) > 0 {
 		s.line("", "  candidates refused: %s", tally(src.Refused))

@@ -37,7 +37,7 @@ func TestStatusText(t *testing.T) {
 				Sources: []api.Source{
 					{Name: "a", FetchedAt: ago(30 * time.Hour), Stale: true, Candidates: 1, Error: "HTTP status 500",
 						Rejects: api.Counts{"bad-port": 2, "unparseable": 7}, Refused: api.Counts{"never-proxy-port": 1}, NextFetchAt: now.Add(time.Hour)},
-					{Name: "b", Error: "no such host"},
+					{Name: "b", Error: "no such host", NextFetchAt: now.Add(30 * time.Second)},
 					{Name: "c"},
 				},
 			}},
@@ -56,10 +56,10 @@ pool web: 1 member, 3410 candidates, 12 due (counted 2m 0s ago)
                mine tls NOT WELL: timeout: \x1b[2J, asked 1s ago
                page tls not asked yet
   sources      a: 1 candidate, fetched 1d 6h ago, next in 1h 0m
-                 lines rejected: unparseable 7, bad-port 2
+                 records rejected: unparseable 7, bad-port 2
                  candidates refused: never-proxy-port 1
                  STALE, the last good copy is used: HTTP status 500
-               b: no such host
+               b: no such host, next in 30s
                c: not fetched yet
 `},
 		{"just started", api.Status{
