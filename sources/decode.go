@@ -158,8 +158,8 @@ func charsetOf(start []byte, contentType string) encoding.Encoding {
 	return e
 }
 
-// looksLikeUTF16 says whether every other byte of a text's beginning is zero, as
-// in ASCII written in UTF-16, and which comes first.
+// looksLikeUTF16 says whether nearly every other byte of a text's beginning is
+// zero, as in a list written in UTF-16, and which comes first.
 func looksLikeUTF16(start []byte) (order unicode.Endianness, ok bool) {
 	start = start[:min(len(start), 64)&^1]
 	var zeros [2]int
@@ -170,9 +170,9 @@ func looksLikeUTF16(start []byte) (order unicode.Endianness, ok bool) {
 	}
 	half := len(start) / 2
 	switch {
-	case half >= 2 && zeros[1] == half && zeros[0] == 0:
+	case half >= 2 && 4*zeros[1] >= 3*half && zeros[0] == 0:
 		return unicode.LittleEndian, true
-	case half >= 2 && zeros[0] == half && zeros[1] == 0:
+	case half >= 2 && 4*zeros[0] >= 3*half && zeros[1] == 0:
 		return unicode.BigEndian, true
 	}
 	return unicode.BigEndian, false

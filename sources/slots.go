@@ -40,9 +40,6 @@ func (f *Fetcher) acquire(ctx context.Context, src Source) (*slot, error) {
 		s.users--
 		return nil, context.Cause(ctx)
 	}
-	if prune {
-		f.copies.prune(now, max(f.opts.MaxAge, maxRetryAfter))
-	}
 	if !s.loaded && f.opts.Dir != "" {
 		s.meta, s.unusable = f.copies.load(s.base, key)
 		// A clock that was wrong once makes nothing last for ever.
@@ -54,6 +51,9 @@ func (f *Fetcher) acquire(ctx context.Context, src Source) (*slot, error) {
 		}
 	}
 	s.loaded = true
+	if prune { // after loading, which says of a copy that it is too old
+		f.copies.prune(now, max(f.opts.MaxAge, maxRetryAfter))
+	}
 	return s, nil
 }
 
