@@ -17,8 +17,10 @@ const keptResults = 5
 // times are whole milliseconds there. Methods never change the record they are
 // called on, nor what its slices point to.
 type Record struct {
-	Schemes   []proxyurl.Scheme // claimed by the sources; empty: nothing is claimed, anything is possible
+	Schemes   []proxyurl.Scheme // claimed by the sources, proxyurl.Any among them; empty: nothing is claimed, anything is possible
 	Sources   []string          // names of the sources that listed it
+	Country   string            // as the sources claim it: shown, never believed; "" for none, at most 40 bytes
+	Anonymity string            // likewise
 	FirstSeen time.Time
 	Member    string    // the URL under which it is a member, with its password; "" when it is none
 	Passes    int       // rounds passed in a row; 0 after a failure
@@ -102,6 +104,8 @@ func (r Record) lastRound() []ResultSummary {
 type storedRecord struct {
 	Schemes   []proxyurl.Scheme `json:"c,omitempty"`
 	Sources   []string          `json:"f,omitempty"`
+	Country   string            `json:"y,omitempty"`
+	Anonymity string            `json:"a,omitempty"`
 	FirstSeen int64             `json:"n,omitempty"` // ms since the epoch, as all times
 	Member    string            `json:"m,omitempty"`
 	Passes    int               `json:"p,omitempty"`
@@ -126,7 +130,7 @@ type storedResult struct {
 
 // Encode returns the record as compact JSON, which DecodeRecord reads back.
 func (r Record) Encode() []byte {
-	s := storedRecord{Schemes: r.Schemes, Sources: r.Sources, FirstSeen: toMS(r.FirstSeen), Member: r.Member,
+	s := storedRecord{Schemes: r.Schemes, Sources: r.Sources, Country: r.Country, Anonymity: r.Anonymity, FirstSeen: toMS(r.FirstSeen), Member: r.Member,
 		Passes: r.Passes, Fails: r.Fails, LastProbe: toMS(r.LastProbe), LastPass: toMS(r.LastPass)}
 	for _, l := range r.Last {
 		s.Last = append(s.Last, storedResult{toMS(l.At), l.Scheme, l.State, l.Outcome, l.Stage, l.Judge,
@@ -146,7 +150,7 @@ func DecodeRecord(data []byte) (Record, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return Record{}, fmt.Errorf("record: %w", err)
 	}
-	r := Record{Schemes: s.Schemes, Sources: s.Sources, FirstSeen: fromMS(s.FirstSeen), Member: s.Member,
+	r := Record{Schemes: s.Schemes, Sources: s.Sources, Country: s.Country, Anonymity: s.Anonymity, FirstSeen: fromMS(s.FirstSeen), Member: s.Member,
 		Passes: max(s.Passes, 0), Fails: max(s.Fails, 0), LastProbe: fromMS(s.LastProbe), LastPass: fromMS(s.LastPass)}
 	for _, l := range s.Last[:min(len(s.Last), keptResults)] {
 		r.Last = append(r.Last, ResultSummary{fromMS(l.At), l.Scheme, l.State, l.Outcome, l.Stage, l.Judge,

@@ -12,14 +12,14 @@ import (
 
 func TestRecordRoundTrip(t *testing.T) {
 	want := Record{
-		Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5}, Sources: []string{"a", "b"},
+		Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5}, Sources: []string{"a", "b"}, Country: "DE", Anonymity: "elite",
 		FirstSeen: time.UnixMilli(1700000000123).UTC(), Member: "http://us:pw@198.51.100.1:80", Passes: 2, Fails: 3,
 		LastProbe: time.UnixMilli(1700000000456).UTC(), LastPass: time.UnixMilli(1700000000400).UTC(),
 		Last: []ResultSummary{{At: time.UnixMilli(1700000000456).UTC(), Scheme: proxyurl.HTTP, State: Fail, Outcome: TLSFailed, Stage: StageTLS,
 			Judge: "mine", Capability: TLS, Shown: []Capability{HTTP}, Latency: 1234 * time.Millisecond, Detail: `a\x1b`}},
 	}
 	data := want.Encode()
-	const text = `{"c":["http","socks5"],"f":["a","b"],"n":1700000000123,"m":"http://us:pw@198.51.100.1:80","p":2,"x":3,` +
+	const text = `{"c":["http","socks5"],"f":["a","b"],"y":"DE","a":"elite","n":1700000000123,"m":"http://us:pw@198.51.100.1:80","p":2,"x":3,` +
 		`"t":1700000000456,"k":1700000000400,"l":[{"t":1700000000456,"u":"http","v":"fail","o":"tls_failed","s":"tls","j":"mine","a":"tls","h":["http"],"latency_ms":1234,"d":"a\\x1b"}]}`
 	if string(data) != text {
 		t.Errorf("encoded\n%s", data)

@@ -44,6 +44,10 @@ func TestTryOrder(t *testing.T) {
 		member string
 		want   string
 	}{
+		{"any", all, "any", "", "http socks4 socks4a socks5"},
+		{"any, among others", all, "socks5 any", "", "http socks4 socks4a socks5"},
+		{"any, within the rules", []proxyurl.Scheme{proxyurl.SOCKS5, proxyurl.HTTP}, "any", "", "socks5 http"},
+		{"any, a member by its own first", all, "any", "socks5://198.51.100.1:80", "socks5 http socks4 socks4a"},
 		{"nothing claimed", all, "", "", "http socks4 socks4a socks5"},
 		{"the rules' order", []proxyurl.Scheme{proxyurl.SOCKS5, proxyurl.HTTP}, "http socks5", "", "socks5 http"},
 		{"https may be CONNECT", all, "https", "", "http"},
@@ -66,6 +70,22 @@ func TestTryOrder(t *testing.T) {
 				t.Errorf("got %s, want %s", text, test.want)
 			}
 		})
+	}
+}
+
+// A newcomer that has passed once is confirmed by the same scheme, not by failing
+// at all others first again.
+func TestTryOrderBeginsWithWhatPassed(t *testing.T) {
+	rules := Rules{Schemes: Schemes(), Rise: 2}
+	rec := Record{Schemes: []proxyurl.Scheme{proxyurl.Any}}
+	results := []Result{result(proxyurl.HTTP, 1, Garbage), result(proxyurl.SOCKS5, 1, OK, OK)}
+	rec = rec.After(Round{At: time.UnixMilli(1), Results: results, Verdict: rules.Judge(results, nil)})
+	if got := fmt.Sprint(rules.TryOrder(rec)); got != "[socks5 http socks4 socks4a]" {
+		t.Errorf("got %s", got)
+	}
+	rules.Schemes = []proxyurl.Scheme{proxyurl.HTTP}
+	if got := fmt.Sprint(rules.TryOrder(rec)); got != "[http]" {
+		t.Errorf("what passed is not wanted any more: got %s", got)
 	}
 }
 

@@ -23,6 +23,10 @@ type Dialer struct {
 	Allow    Allow
 	Resolver Resolver      // nil: net.DefaultResolver
 	Timeout  time.Duration // for the whole dial, resolving included; 0: the context's alone
+	// Admit is asked about each address that Allow lets through, before it is
+	// dialled. One that it gives an error for is left out; where all are, the first
+	// error is the dial's. nil admits all.
+	Admit func(netip.Addr) error
 }
 
 // maxAddresses bounds how many of a name's addresses one dial tries.
@@ -50,7 +54,14 @@ func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net
 	addrs = addrs[:min(len(addrs), maxAddresses)]
 	var first error
 	for i, addr := range addrs {
-		conn, err := d.dialAddr(ctx, net.JoinHostPort(addr.String(), port), len(addrs)-i)
+		var conn net.Conn
+		var err error
+		if d.Admit != nil {
+			err = d.Admit(addr)
+		}
+		if err == nil {
+			conn, err = d.dialAddr(ctx, net.JoinHostPort(addr.String(), port), len(addrs)-i)
+		}
 		if err == nil {
 			return conn, nil
 		}

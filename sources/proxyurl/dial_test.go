@@ -243,3 +243,27 @@ func TestLookupDoesNotWriteToTheResolversAnswer(t *testing.T) {
 		t.Error("the resolver's own slice was changed")
 	}
 }
+
+// Of a name's addresses those that are not admitted are left out, and nothing is
+// dialled where all are.
+func TestDialerDialsWhatIsAdmitted(t *testing.T) {
+	port, hits := listen(t, "127.0.0.2:0")
+	refused := errors.New("not now")
+	var asked []netip.Addr
+	d := &Dialer{Allow: prefixes("127.0.0.0/8"), Resolver: always("127.0.0.1", "127.0.0.2"), Admit: func(addr netip.Addr) error {
+		if asked = append(asked, addr); addr == netip.MustParseAddr("127.0.0.2") {
+			return nil
+		}
+		return refused
+	}}
+	conn, err := d.DialContext(t.Context(), "tcp", "proxy.example.org:"+port)
+	if err != nil || len(asked) != 2 {
+		t.Fatalf("%v, asked about %v", err, asked)
+	}
+	conn.Close()
+	d.Admit = func(netip.Addr) error { return refused }
+	before := hits.Load()
+	if _, err := d.DialContext(t.Context(), "tcp", "127.0.0.2:"+port); !errors.Is(err, refused) || hits.Load() != before {
+		t.Errorf("none is admitted: %v, %d connections", err, hits.Load()-before)
+	}
+}
