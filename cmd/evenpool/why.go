@@ -103,6 +103,9 @@ func (s *screen) record(why api.Why) {
 		s.line("listed as", "%s by %s%s", strings.Join(why.Schemes, ", "), strings.Join(why.Sources, ", "),
 			s.when(", first seen ", why.FirstSeenAt))
 	}
+	if hints := filled(why.Country, why.Anonymity); len(hints) > 0 {
+		s.line("claimed", "%s; lists say so, nobody has looked", strings.Join(hints, ", "))
+	}
 	run := "not decided yet"
 	switch {
 	case why.Passes > 0:

@@ -20,13 +20,14 @@ func TestWhyText(t *testing.T) {
 	}{
 		{"member", api.Why{
 			Proxy: "http://203.0.113.7:8080", State: api.StateMember, Count: &count, Text: "It meets all rules.",
-			Schemes: []string{"http", "https"}, Sources: []string{"a", "b"}, FirstSeenAt: ago(2 * time.Hour),
+			Schemes: []string{"http", "https"}, Country: "DE", Anonymity: "elite", Sources: []string{"a", "b"}, FirstSeenAt: ago(2 * time.Hour),
 			Passes: 3, NextProbeAt: now.Add(4 * time.Minute),
 			Rules:   []api.Rule{{Rule: "schemes", Result: api.RulePass, Text: "it speaks http"}, {Rule: "max_latency", Result: api.RulePass, Text: "230 ms of 3s"}},
 			Results: []api.Result{{At: ago(time.Minute), Proxy: "http://203.0.113.7:8080", Outcome: "ok", Judge: "mine", LatencyMS: 230}},
 		}, `http://203.0.113.7:8080: member, allocated 18 times
 It meets all rules.
   listed as    http, https by a, b, first seen 2h 0m ago
+  claimed      DE, elite; lists say so, nobody has looked
   record       3 passes in a row; next probe in 4m 0s
   rules        pass schemes: it speaks http
                pass max_latency: 230 ms of 3s

@@ -20,8 +20,12 @@ type Why struct {
 	State string `json:"state"`
 	// Count is that of a member; absent otherwise.
 	Count *int64 `json:"count,omitempty"`
-	// Schemes are those that its sources claim.
+	// Schemes are those that its sources claim ("any" for one that does not say),
+	// Country and Anonymity what they claim beside that, empty where they say
+	// nothing. Nothing of it is believed.
 	Schemes     List[string] `json:"schemes"`
+	Country     string       `json:"country,omitempty"`
+	Anonymity   string       `json:"anonymity,omitempty"`
 	Sources     List[string] `json:"sources"`
 	FirstSeenAt time.Time    `json:"first_seen_at,omitzero"`
 	// Passes and Fails are runs: how many verdicts in a row. One of them is 0.
