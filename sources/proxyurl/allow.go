@@ -72,6 +72,20 @@ var (
 	}
 )
 
+// blocks4By holds for each first byte the blocks of blocks4 that have addresses
+// beginning so: none, for most of the Internet.
+var blocks4By = func() (by [256][]block) {
+	for first := range by {
+		all := netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(first)}), 8)
+		for _, b := range blocks4 {
+			if all.Overlaps(b.prefix) {
+				by[first] = append(by[first], b)
+			}
+		}
+	}
+	return by
+}()
+
 // Forbidden says whether addr is anything but a public unicast address, and in
 // one word why: "unspecified", "private", "cgnat", "loopback", "link-local",
 // "documentation", "multicast", "reserved", "zone" or "invalid". An IPv4 address
@@ -85,7 +99,7 @@ func Forbidden(addr netip.Addr) (reason string, forbidden bool) {
 	case zone != "":
 		return "zone", true
 	case addr.Is4():
-		return lookup(blocks4, addr)
+		return lookup(blocks4By[addr.As4()[0]], addr)
 	case global6.Contains(addr):
 		return lookup(blocks6, addr)
 	case addr.IsUnspecified():

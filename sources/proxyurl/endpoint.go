@@ -13,26 +13,34 @@ import (
 // password. Values are canonical and comparable: two texts of one endpoint give
 // equal values. The zero value is no endpoint.
 type Endpoint struct {
-	addr       netip.Addr // valid for an IP address, never IPv4-mapped, never zoned
-	name       string     // lower case, no trailing dot; "" for an IP address
-	port       uint16
-	user, pass string // raw, not percent-encoded
+	// Hundreds of thousands of these are kept and compared: half the size that a
+	// field for each part would give.
+	ip    [16]byte // an IPv4 address as the mapped one; never zoned
+	port  uint16
+	hasIP bool
+	text  string // a DNS name, lower case, no trailing dot; behind it, after NULs, user and password, raw
 }
 
 // NewEndpoint makes an endpoint from its parts. The host is an IP address
 // without brackets or a DNS name of at least two labels in ASCII; user is empty
 // for none. Errors are *ParseError.
 func NewEndpoint(host string, port uint16, user, pass string) (Endpoint, error) {
-	e := Endpoint{port: port, user: user, pass: pass}
 	if port == 0 {
 		return Endpoint{}, parseError(ReasonPort, "0")
 	}
 	if !validUser(user, pass) {
 		return Endpoint{}, &ParseError{Reason: ReasonUser, Text: Escape(user, 40)}
 	}
-	var err error
-	if e.addr, e.name, err = parseHost(host); err != nil {
+	addr, name, err := parseHost(host)
+	if err != nil {
 		return Endpoint{}, err
+	}
+	e := Endpoint{port: port, hasIP: addr.IsValid(), text: name}
+	if e.hasIP {
+		e.ip = addr.As16()
+	}
+	if user != "" {
+		e.text = name + "\x00" + user + "\x00" + pass // none of them holds a NUL
 	}
 	return e, nil
 }
@@ -180,14 +188,20 @@ func validUser(user, pass string) bool {
 func (e Endpoint) IsZero() bool { return e.port == 0 }
 
 // Addr returns the IP address, and false when the host is a DNS name.
-func (e Endpoint) Addr() (netip.Addr, bool) { return e.addr, e.addr.IsValid() }
+func (e Endpoint) Addr() (netip.Addr, bool) {
+	if !e.hasIP {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom16(e.ip).Unmap(), true
+}
 
 // Host returns the IP address without brackets, or the DNS name.
 func (e Endpoint) Host() string {
-	if e.addr.IsValid() {
-		return e.addr.String()
+	if addr, ok := e.Addr(); ok {
+		return addr.String()
 	}
-	return e.name
+	name, _, _ := strings.Cut(e.text, "\x00")
+	return name
 }
 
 // Port returns the port, 1 to 65535.
@@ -199,30 +213,42 @@ func (e Endpoint) HostPort() string {
 }
 
 // User returns the user name, "" for none.
-func (e Endpoint) User() string { return e.user }
+func (e Endpoint) User() string {
+	user, _ := e.login()
+	return user
+}
 
 // Password returns the password; it may be empty beside a user.
-func (e Endpoint) Password() string { return e.pass }
+func (e Endpoint) Password() string {
+	_, pass := e.login()
+	return pass
+}
+
+func (e Endpoint) login() (user, pass string) {
+	_, login, _ := strings.Cut(e.text, "\x00")
+	user, pass, _ = strings.Cut(login, "\x00")
+	return user, pass
+}
 
 // HasUser says whether the proxy asks for a user and a password.
-func (e Endpoint) HasUser() bool { return e.user != "" }
+func (e Endpoint) HasUser() bool { return strings.IndexByte(e.text, 0) >= 0 }
 
 // String returns the canonical text, which ParseEndpoint reads back to an equal
 // value. It holds the password: see Redacted.
-func (e Endpoint) String() string { return e.text(encode(e.pass)) }
+func (e Endpoint) String() string { return e.write(encode(e.Password())) }
 
 // Redacted returns the canonical text with the password hidden, for logs,
 // status and errors.
-func (e Endpoint) Redacted() string { return e.text("***") }
+func (e Endpoint) Redacted() string { return e.write("***") }
 
-func (e Endpoint) text(pass string) string {
+func (e Endpoint) write(pass string) string {
 	switch {
 	case e.IsZero():
 		return ""
-	case e.user == "":
+	case !e.HasUser():
 		return e.HostPort()
 	default:
-		return encode(e.user) + ":" + pass + "@" + e.HostPort()
+		return encode(e.User()) + ":" + pass + "@" + e.HostPort()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func TestL2_TwoTextsOfOneEndpointAreEqual(t *testing.T) {
@@ -99,5 +100,12 @@ func TestR13_ParseErrorsHideThePassword(t *testing.T) {
 		if err == nil || err.Error() != c.want {
 			t.Errorf("ParseEndpoint(%q): %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// Lists and pools hold hundreds of thousands of endpoints.
+func TestEndpointIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Endpoint{}); size > 40 {
+		t.Errorf("an endpoint takes %d bytes, want at most 40", size)
 	}
 }
