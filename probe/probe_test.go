@@ -55,7 +55,7 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 		earlier = rec.Body.Bytes()
 		mu.Unlock()
 		if body == nil {
-			body = []byte(`{"evenpool_judge":1,"nonce":"00000000000000000000000000000000"}`)
+			body = []byte(`{"evenpool_judge":2,"nonce":"00000000000000000000000000000000"}`)
 		}
 		_, _ = w.Write(body)
 	})))
@@ -180,7 +180,7 @@ func TestAnswers(t *testing.T) {
 		{"script injected", changed(func(s string) string { return s + "<script>" }), own, Tampered, "something behind its end"},
 		{"script before", changed(func(s string) string { return "<script>" + s }), own, Tampered, "invalid character '<'"},
 		{"answer cut short", changed(func(s string) string { return s[:len(s)-1] }), own, WrongContent, "not the judge's answer"},
-		{"other nonce", saying("HTTP/1.1 200 OK\r\n\r\n" + `{"evenpool_judge":1,"nonce":"00"}`), own, NonceMissing, "an answer to another question"},
+		{"other nonce", saying("HTTP/1.1 200 OK\r\n\r\n" + `{"evenpool_judge":2,"nonce":"00"}`), own, NonceMissing, "an answer to another question"},
 		{"captive page", saying("HTTP/1.1 200 OK\r\n\r\n<html>log in"), own, WrongContent, `not the judge's answer but "<html>log in"`},
 		{"captive page with the URL in it", captive, own, WrongContent, "not the judge's answer"},
 		{"other JSON", saying("HTTP/1.1 200 OK\r\n\r\n{}"), own, WrongContent, "not the judge's answer"},
@@ -214,7 +214,7 @@ func TestRound(t *testing.T) {
 	asks := []Ask{{pageJudge(t), HTTP}}
 	hostile := func(conn net.Conn) {
 		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n<script>{\"evenpool_judge\":1,\"nonce\":%q}", req.URL.Query().Get("nonce"))
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n<script>{\"evenpool_judge\":2,\"nonce\":%q}", req.URL.Query().Get("nonce"))
 		}
 	}
 	garbage := func(conn net.Conn) {
