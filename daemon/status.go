@@ -241,7 +241,7 @@ func (p *pool) explain(why *api.Why, rec probe.Record, endpoint proxyurl.Endpoin
 	for _, s := range rec.Schemes {
 		why.Schemes = append(why.Schemes, string(s))
 	}
-	why.Sources = rec.Sources
+	why.Sources, why.Country, why.Anonymity = rec.Sources, rec.Country, rec.Anonymity
 	why.FirstSeenAt, why.Passes, why.Fails = rec.FirstSeen, rec.Passes, rec.Fails
 	for _, r := range rec.Last {
 		why.Results = append(why.Results, api.Result{

@@ -186,6 +186,23 @@ func TestShowIsTheSameConfiguration(t *testing.T) {
 	}
 }
 
+// What a source says of itself reaches the fetch: all of it.
+func TestListTakesEverythingAlong(t *testing.T) {
+	c, _, err := Parse("f", []byte(everything), Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Sources[1]
+	o.AllowAddresses = c.Sources[0].AllowAddresses
+	for _, v := range []reflect.Value{reflect.ValueOf(o), reflect.ValueOf(o.List())} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s has no %s", v.Type(), v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	const file = `redis:
   username: me
