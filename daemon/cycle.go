@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"evenpool/alloc"
 	"evenpool/daemon/api"
 	"evenpool/probe"
+	"evenpool/sources"
 	"evenpool/sources/proxyurl"
 )
 
@@ -35,7 +37,10 @@ type cycle struct {
 	pending    map[string]time.Time // newcomers to be confirmed, and when
 	newcomers  map[string]bool      // those that were ever pending: each counts once
 	size       int                  // members when the cycle began
-	frozen     time.Time            // since when the pool is frozen; zero for not
+	grace      time.Duration        // candidates of the next run are due within it before that
+	flooding   sync.Mutex
+	flood      sources.Flood // what was asked in this cycle; under flooding
+	frozen     time.Time     // since when the pool is frozen; zero for not
 	report     api.Cycle
 	guardState string
 	guardWhy   string
@@ -58,9 +63,9 @@ func (p *pool) cycle(ctx context.Context) {
 	if p.everything.Swap(false) {
 		c.horizon = c.next
 	}
-	grace := min(settleTime, c.next.Sub(now)/10)
-	c.probeUntil = c.next.Add(-2 * grace)
-	ctx, cancel := context.WithDeadline(ctx, c.next.Add(-grace/2))
+	c.grace = min(settleTime, c.next.Sub(now)/10)
+	c.probeUntil = c.next.Add(-2 * c.grace)
+	ctx, cancel := context.WithDeadline(ctx, c.next.Add(-c.grace/2))
 	defer cancel()
 	err := c.run(ctx)
 	c.end(ctx, err)
@@ -84,6 +89,10 @@ func (c *cycle) run(ctx context.Context) error {
 	}
 	c.frozen = metaTime(meta, metaFrozenSince)
 	if err := c.members(ctx); err != nil {
+		return err
+	}
+	// Afterwards: the members have been spoken for.
+	if err := c.forgetUnnamed(ctx); err != nil {
 		return err
 	}
 	return c.candidates(ctx)
@@ -123,7 +132,7 @@ func (c *cycle) members(ctx context.Context) error {
 	}
 	claimed, err := c.store.ClaimThese(ctx, endpoints, c.horizon, c.claimUntil())
 	if err != nil {
-		return errors.Join(err, c.giveBack(ctx, claimed, c.start))
+		return errors.Join(err, c.giveBack(ctx, claimed, at(c.start)))
 	}
 	if len(claimed) == 0 {
 		return nil
@@ -178,14 +187,14 @@ func (c *cycle) claimSlice(ctx context.Context) ([]alloc.Claimed, error) {
 	if len(confirm) > 0 {
 		var err error
 		if claimed, err = c.store.ClaimThese(ctx, confirm, now, c.claimUntil()); err != nil {
-			return nil, errors.Join(err, c.giveBack(ctx, claimed, now))
+			return nil, errors.Join(err, c.giveBack(ctx, claimed, at(now)))
 		}
 	}
 	if left := sliceSize - len(claimed); left > 0 {
 		more, err := c.store.Claim(ctx, now, c.claimUntil(), left)
 		claimed = append(claimed, more...)
 		if err != nil {
-			return nil, errors.Join(err, c.giveBack(ctx, claimed, now))
+			return nil, errors.Join(err, c.giveBack(ctx, claimed, at(now)))
 		}
 	}
 	return claimed, nil
@@ -194,12 +203,17 @@ func (c *cycle) claimSlice(ctx context.Context) ([]alloc.Claimed, error) {
 // claimUntil is when a claim ends that nobody settles, because its daemon died:
 // after the longest that a slice can take, and beyond what it claims.
 func (c *cycle) claimUntil() time.Time {
-	probes := time.Duration(len(c.rules.Schemes)*len(c.rules.Require)) * c.cfg.Probe.Timeout
-	until := time.Now().Add(sliceTime + probes + 2*c.cfg.Probe.Timeout + 10*time.Second)
+	until := c.claimEnd(time.Now())
 	if beyond := c.horizon.Add(time.Second); until.Before(beyond) {
 		return beyond
 	}
 	return until
+}
+
+// claimEnd is when a claim ends that a slice of candidates makes now.
+func (p *pool) claimEnd(now time.Time) time.Time {
+	probes := time.Duration(len(p.rules.Schemes)*len(p.rules.Require)) * p.cfg.Probe.Timeout
+	return now.Add(sliceTime + probes + 2*p.cfg.Probe.Timeout + 10*time.Second)
 }
 
 // end writes down what the cycle did, where it can be seen: in the store, in
@@ -235,7 +249,7 @@ func (c *cycle) end(ctx context.Context, err error) {
 	}
 	attrs := []any{"duration", time.Since(c.start).Round(time.Millisecond), "members", c.report.ProbedMembers,
 		"candidates", c.report.ProbedCandidates, "admitted", c.report.Admitted, "retired", c.report.Retired,
-		"held", c.report.Held, "void_slices", c.report.VoidSlices, "outcomes", c.report.Outcomes}
+		"held", c.report.Held, "put_off", c.report.PutOff, "forgotten", c.report.Forgotten, "void_slices", c.report.VoidSlices, "outcomes", c.report.Outcomes}
 	if err != nil {
 		c.log.Error("the cycle ended early", append(attrs, "err", err)...)
 		return

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -62,7 +63,8 @@ type Daemon struct {
 // another daemon has the socket. Call Run, or Close.
 func New(opts Options) (_ *Daemon, err error) {
 	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger}
-	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver})
+	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver,
+		Dir: filepath.Join(opts.Config.StateDir, "sources")})
 	byName := map[string]*source{}
 	for _, cfg := range opts.Config.Sources {
 		s := newSource(cfg, fetcher, d.log)

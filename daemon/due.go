@@ -17,6 +17,7 @@ type dueInput struct {
 	fails        int // counted failures in a row
 	rise         int
 	confirmAfter time.Duration
+	spread       time.Duration // candidates come this much before the run at most
 }
 
 // nextProbe says when an endpoint is to be probed again. Members, and whatever
@@ -24,18 +25,31 @@ type dueInput struct {
 // the same cycle; a dead candidate waits twice as many runs after each failure,
 // up to a cap, at a random place in the second half of that wait, so that those
 // that died together do not come back together.
+//
+// Candidates of one run are due within spread before it. They are claimed by their
+// due times, and among equals by their bytes: then neighbours would be asked
+// together, and a network would get all of its probes in one burst.
 func nextProbe(in dueInput, random *rand.Rand) time.Time {
 	switch {
 	case in.member:
 		return in.nextRun
 	case in.passes > 0 && in.passes < in.rise:
 		return in.now.Add(in.confirmAfter)
-	case in.fails > 0:
-		steps := min(1<<min(in.fails-1, 30), maxBackoffSteps)
+	}
+	steps := 1
+	if in.fails > 0 {
+		steps = min(1<<min(in.fails-1, 30), maxBackoffSteps)
 		if steps > 2 {
 			steps -= random.IntN(steps / 2)
 		}
-		return in.nextRun.Add(time.Duration(steps-1) * in.interval)
 	}
-	return in.nextRun
+	return shortlyBefore(in.nextRun.Add(time.Duration(steps-1)*in.interval), in.spread, random)
+}
+
+// shortlyBefore returns a random time within spread before at, or at itself.
+func shortlyBefore(at time.Time, spread time.Duration, random *rand.Rand) time.Time {
+	if spread <= 0 {
+		return at
+	}
+	return at.Add(-time.Duration(random.Int64N(int64(spread))))
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -40,6 +39,7 @@ type pool struct {
 	missed     atomic.Bool // the last cycle could not run for want of the store
 	everything atomic.Bool // the next cycle asks all members, also those that are due with the next run: somebody wants it now
 
+	offering sync.Mutex // what a source names is being offered
 	ensuring sync.Mutex
 	known    bool // was seen in the store; under ensuring
 
@@ -73,7 +73,7 @@ func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger)
 			Rise:       cfg.Eligibility.Rise,
 			Fall:       cfg.Eligibility.Fall,
 		},
-		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver}),
+		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Dial: dialAdmitted(opts.Resolver)}),
 		log:    log.With("pool", cfg.Name),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},
@@ -111,34 +111,6 @@ func timeMeta(t time.Time) string {
 	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
-// offer puts what a source names into the pool's store. What cannot be offered
-// now is offered when the store is back.
-func (p *pool) offer(ctx context.Context, s *source) {
-	added, err := p.offerSource(ctx, s)
-	if err == nil {
-		p.log.Debug("offered", "source", s.cfg.Name, "new", added)
-		return
-	}
-	p.unoffered.Store(true)
-	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
-		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
-	}
-}
-
-func (p *pool) offerSource(ctx context.Context, s *source) (added int, err error) {
-	if err := p.ensure(ctx); err != nil {
-		return 0, err
-	}
-	now := time.Now()
-	endpoints := s.endpoints()
-	offers := make([]alloc.Offer, 0, len(endpoints))
-	for _, e := range endpoints {
-		rec := p.named(e, probe.Record{FirstSeen: now})
-		offers = append(offers, alloc.Offer{Endpoint: e.String(), Record: rec.Encode()})
-	}
-	return p.store.Offer(ctx, offers, now)
-}
-
 // ensure makes the pool in the store if it is not there. One that was there is
 // lost then, and the lists have to be offered again.
 func (p *pool) ensure(ctx context.Context) error {
@@ -159,45 +131,6 @@ func (p *pool) ensure(ctx context.Context) error {
 	}
 	p.known = true
 	return nil
-}
-
-func (p *pool) offerAll(ctx context.Context) {
-	for _, s := range p.sources {
-		if s.read() {
-			p.offer(ctx, s)
-		}
-	}
-}
-
-// named writes into a record what the lists say of its endpoint at present:
-// which of them name it, and the schemes they claim. What lists said before
-// stays, as does all when none names it any more: absence from a list means
-// nothing.
-func (p *pool) named(e proxyurl.Endpoint, rec probe.Record) probe.Record {
-	claims := newSchemeSet(rec.Schemes)
-	for _, s := range p.sources {
-		set := s.claimed(e)
-		if set == 0 {
-			continue
-		}
-		claims |= set
-		if !slices.Contains(rec.Sources, s.cfg.Name) {
-			rec.Sources = append(rec.Sources[:len(rec.Sources):len(rec.Sources)], s.cfg.Name)
-		}
-	}
-	rec.Schemes = claims.schemes()
-	return rec
-}
-
-// gone says whether no list names an endpoint any more, all of them having been
-// read.
-func (p *pool) gone(e proxyurl.Endpoint) bool {
-	for _, s := range p.sources {
-		if !s.read() || s.claimed(e) != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // allow is what may be dialled for an endpoint: beyond public addresses, only

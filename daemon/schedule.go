@@ -20,7 +20,7 @@ func (d *Daemon) schedule(ctx context.Context) {
 	d.cron = cron.New(cron.WithLocation(time.UTC), cron.WithLogger(logger),
 		cron.WithChain(cron.SkipIfStillRunning(logger), cron.Recover(logger)))
 	for _, s := range d.sources {
-		s.entry = d.cron.Schedule(s.cfg.Schedule, cron.FuncJob(func() { d.fetch(ctx, s) }))
+		s.entry = d.cron.Schedule(s.cfg.Schedule, cron.FuncJob(func() { d.refresh(ctx, s) }))
 	}
 	for _, p := range d.pools {
 		p.entry = d.cron.Schedule(p.cfg.Probe.Schedule, cron.FuncJob(func() { p.cycle(ctx) }))

@@ -20,7 +20,9 @@ type item struct {
 	record   probe.Record // before the slice, then after it
 	isMember bool         // it was a member before the slice
 	wasGood  bool         // and its last round did not fail
+	begun    bool         // its round was begun
 	probed   bool         // its round was carried out, and nobody cancelled it
+	turn     int          // it waits for so many runs behind its neighbours; 0: it does not
 	round    probe.Round
 	decision probe.Decision
 }
@@ -30,9 +32,15 @@ type item struct {
 // slice is void: its claims are given back and nothing is held against anybody.
 func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool) error {
 	items := c.items(claimed)
+	if !members {
+		var err error
+		if items, err = c.putOffFloods(ctx, items); err != nil || len(items) == 0 {
+			return err
+		}
+	}
 	before := c.control(ctx)
 	if ctx.Err() != nil { // a judge that was not heard to the end is not ill
-		return c.release(ctx, items, time.Now())
+		return c.release(ctx, items, at(time.Now()))
 	}
 	asks, missing := probe.Asks(c.judges, c.rules.Require, before.well)
 	if len(missing) > 0 {
@@ -41,7 +49,7 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	c.probe(ctx, items, asks)
 	after := c.control(ctx)
 	if ctx.Err() != nil {
-		return c.release(ctx, items, time.Now())
+		return c.release(ctx, items, at(time.Now()))
 	}
 	well := func(judge string, capability probe.Capability) bool {
 		return before.well(judge, capability) && after.well(judge, capability)
@@ -53,7 +61,7 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	if members {
 		if frozen := c.holdBack(items); !frozen.Equal(c.frozen) {
 			if err := c.store.SetMeta(ctx, map[string]string{metaFrozenSince: timeMeta(frozen)}); err != nil {
-				return errors.Join(err, c.release(ctx, items, time.Now()))
+				return errors.Join(err, c.release(ctx, items, at(time.Now())))
 			}
 			c.frozen = frozen
 		}
@@ -175,11 +183,17 @@ func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
 			break
 		}
 		if !items[i].endpoint.IsZero() {
+			items[i].begun = true
 			queue <- items[i]
 		}
 	}
 	close(queue)
 	workers.Wait()
+	for _, it := range items {
+		if !it.begun {
+			c.notAsked(it)
+		}
+	}
 }
 
 // probeItem carries out one item's round. A panic is a bug of ours and held
@@ -192,10 +206,10 @@ func (c *cycle) probeItem(ctx context.Context, it *item, asks []probe.Ask) {
 			c.log.Error("a probe panicked", "endpoint", it.endpoint.Redacted(), "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	schemes := c.rules.TryOrder(it.record)
-	it.round.Results = c.prober.Round(ctx, it.endpoint, schemes, c.allow(it.record), asks)
+	schemes, allow := c.rules.TryOrder(it.record), c.allow(it.record)
+	it.round.Results = c.prober.Round(c.admitting(ctx, it, allow), it.endpoint, schemes, allow, asks)
 	it.round.At = time.Now()
-	it.probed = ctx.Err() == nil
+	it.probed = ctx.Err() == nil && it.turn == 0
 }
 
 // decide applies the rules to what was seen.
@@ -227,9 +241,12 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 	batch := make([]alloc.Settlement, 0, len(items))
 	for _, it := range items {
 		batch = append(batch, c.settlement(it, now))
-		if it.probed && members {
+		switch {
+		case it.turn > 0:
+			c.report.PutOff++
+		case it.probed && members:
 			c.report.ProbedMembers++
-		} else if it.probed && !c.newcomers[it.claimed.Endpoint] {
+		case it.probed && !c.newcomers[it.claimed.Endpoint]:
 			c.report.ProbedCandidates++
 		}
 	}
@@ -256,7 +273,7 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 		}
 	}
 	if err != nil {
-		return errors.Join(err, c.release(ctx, items[len(settled):], now))
+		return errors.Join(err, c.release(ctx, items[len(settled):], at(now)))
 	}
 	return nil
 }
@@ -268,6 +285,9 @@ func (c *cycle) settlement(it *item, now time.Time) alloc.Settlement {
 	switch {
 	case it.endpoint.IsZero():
 		s.Action = alloc.Forget
+		return s
+	case it.turn > 0:
+		s.Due = c.turnDue(it.turn)
 		return s
 	case !it.probed:
 		return s
@@ -284,25 +304,10 @@ func (c *cycle) settlement(it *item, now time.Time) alloc.Settlement {
 	s.Due = nextProbe(dueInput{
 		now: now, nextRun: c.next, interval: c.cfg.Probe.Schedule.Interval(),
 		member: it.record.Member != "", passes: it.record.Passes, fails: it.record.Fails,
-		rise: c.rules.Rise, confirmAfter: c.cfg.Probe.ConfirmAfter,
+		rise: c.rules.Rise, confirmAfter: c.cfg.Probe.ConfirmAfter, spread: c.grace,
 	}, c.random)
-	if s.Action == alloc.Keep && c.forgettable(it, now) {
-		s.Action = alloc.Forget
-		return s
-	}
 	s.Record = it.record.Encode()
 	return s
-}
-
-// forgetAfterFails is how often a candidate that no list names any more must have
-// failed before it is dropped.
-const forgetAfterFails = 3
-
-// forgettable says whether a candidate is dead, named by no list, and without a
-// count that is still to be remembered.
-func (c *cycle) forgettable(it *item, now time.Time) bool {
-	return it.record.Member == "" && it.record.Fails >= forgetAfterFails && c.gone(it.endpoint) &&
-		now.Sub(it.record.LastPass) > c.cfg.Allocation.ForgetAfter
 }
 
 // void gives a slice's claims back, to be asked again in the next cycle.
@@ -312,12 +317,12 @@ func (c *cycle) void(ctx context.Context, items []*item, end string, missing []p
 		c.guardState = api.GuardVoid
 		c.guardWhy = "no judge answered rightly " + end + " a slice, for " + string(missing[0]) + ": nothing was admitted or retired"
 	}
-	return c.release(ctx, items, c.next)
+	return c.release(ctx, items, func() time.Time { return shortlyBefore(c.next, c.grace, c.random) })
 }
 
 // release gives claims back without a word on the endpoints. It is done even when
 // the daemon is stopping: else nobody could probe them until the claim ends.
-func (c *cycle) release(ctx context.Context, items []*item, due time.Time) error {
+func (c *cycle) release(ctx context.Context, items []*item, due func() time.Time) error {
 	claimed := make([]alloc.Claimed, len(items))
 	for i, it := range items {
 		claimed[i] = it.claimed
@@ -325,8 +330,12 @@ func (c *cycle) release(ctx context.Context, items []*item, due time.Time) error
 	return errors.Join(c.giveBack(ctx, claimed, due), context.Cause(ctx))
 }
 
-// giveBack makes claimed endpoints due, also when ctx has ended.
-func (c *cycle) giveBack(ctx context.Context, claimed []alloc.Claimed, due time.Time) error {
+// at is the same time for all.
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
+// giveBack makes claimed endpoints due, also when ctx has ended. due is called for
+// each of them.
+func (c *cycle) giveBack(ctx context.Context, claimed []alloc.Claimed, due func() time.Time) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -334,7 +343,7 @@ func (c *cycle) giveBack(ctx context.Context, claimed []alloc.Claimed, due time.
 	defer cancel()
 	batch := make([]alloc.Settlement, len(claimed))
 	for i, cl := range claimed {
-		batch[i] = alloc.Settlement{Endpoint: cl.Endpoint, Version: cl.Version, Due: due, Action: alloc.Keep}
+		batch[i] = alloc.Settlement{Endpoint: cl.Endpoint, Version: cl.Version, Due: due(), Action: alloc.Keep}
 	}
 	_, err := c.store.Settle(ctx, batch, c.settle)
 	return err

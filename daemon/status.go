@@ -131,7 +131,7 @@ func (p *pool) status(ctx context.Context) api.Pool {
 	}
 	var lists []api.Source
 	for _, s := range p.sources {
-		lists = append(lists, s.status())
+		lists = append(lists, s.statusIn(p))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -62,6 +62,11 @@ type Cycle struct {
 	// VoidSlices counts the slices in which no judge was well, so that nothing
 	// was decided.
 	VoidSlices int `json:"void_slices"`
+	// PutOff counts candidates that were not asked, since others of their address or
+	// network were: their turn comes in a later cycle. Forgotten counts those that
+	// nothing has spoken for in long.
+	PutOff    int `json:"put_off"`
+	Forgotten int `json:"forgotten"`
 	// Outcomes counts results by outcome.
 	Outcomes Counts `json:"outcomes"`
 	// Error is why the cycle ended early, empty when it did not.

@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"evenpool/alloc"
+	"evenpool/probe"
+	"evenpool/sources/proxyurl"
+)
+
+// What one cycle asks of one address and of one network is limited, whatever has
+// come together in the store: from other hosts, and from all the lists there ever
+// were. Members are proven, and are not counted.
+
+// putOffFloods counts candidates, gives those back that are too many, and returns
+// the others. A newcomer that is to be confirmed was counted before.
+func (c *cycle) putOffFloods(ctx context.Context, items []*item) (left []*item, err error) {
+	var off []alloc.Settlement
+	for _, it := range items {
+		if !it.isMember && !it.endpoint.IsZero() && !c.newcomers[it.claimed.Endpoint] {
+			it.turn, _ = c.flood.Take(it.endpoint, c.allow(it.record)) // no probe is under way
+		}
+		if it.turn == 0 {
+			left = append(left, it)
+			continue
+		}
+		off = append(off, alloc.Settlement{Endpoint: it.claimed.Endpoint, Version: it.claimed.Version,
+			Due: c.turnDue(it.turn), Action: alloc.Keep})
+	}
+	c.report.PutOff += len(off)
+	_, err = c.store.Settle(ctx, off, c.settle)
+	if err != nil {
+		return nil, errors.Join(err, c.release(ctx, items, at(time.Now())))
+	}
+	return left, nil
+}
+
+// notAsked takes back that an item was counted.
+func (c *cycle) notAsked(it *item) {
+	if !it.isMember && !it.endpoint.IsZero() && !c.newcomers[it.claimed.Endpoint] {
+		c.flood.GiveBack(it.endpoint, c.allow(it.record))
+	}
+}
+
+// turnDue is when a candidate is due that waits for so many runs: of a thousand of
+// one network 64 come with each, and the rest is not claimed in vain every time. It
+// comes before those that were asked in the run before.
+func (c *cycle) turnDue(turn int) time.Time {
+	runs := time.Duration(min(turn, maxBackoffSteps)-1) * c.cfg.Probe.Schedule.Interval()
+	return shortlyBefore(c.next.Add(runs-c.grace), c.grace, c.random)
+}
+
+// admitKey is how dialAdmitted is told what to leave out.
+type admitKey struct{}
+
+// dialAdmitted dials for a prober. A probe's context may say which addresses of a
+// name are to be left out.
+func dialAdmitted(resolver proxyurl.Resolver) probe.DialFunc {
+	return func(ctx context.Context, allow proxyurl.Allow, hostport string) (net.Conn, error) {
+		d := proxyurl.Dialer{Allow: allow, Resolver: resolver}
+		d.Admit, _ = ctx.Value(admitKey{}).(func(netip.Addr) error)
+		return d.DialContext(ctx, "tcp", hostport)
+	}
+}
+
+var errPutOff = errors.New("enough candidates of this address or network were asked")
+
+// admitting has the addresses counted that a candidate's name leads to: a thousand
+// names may be one victim. An item whose name leads to none that may still be asked
+// waits for its turn.
+func (c *cycle) admitting(ctx context.Context, it *item, allow proxyurl.Allow) context.Context {
+	if _, isAddr := it.endpoint.Addr(); isAddr || it.isMember {
+		return ctx
+	}
+	var admitted []netip.Addr // it is dialled once for each scheme and question
+	return context.WithValue(ctx, admitKey{}, func(addr netip.Addr) error {
+		if slices.Contains(admitted, addr) {
+			return nil
+		}
+		c.flooding.Lock()
+		defer c.flooding.Unlock()
+		turn, _ := c.flood.TakeAddr(addr, allow)
+		if turn == 0 {
+			admitted = append(admitted, addr)
+			it.turn = 0
+			return nil
+		}
+		if len(admitted) == 0 {
+			it.turn = max(it.turn, turn)
+		}
+		return errPutOff
+	})
+}

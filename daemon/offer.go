@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenpool/alloc"
+	"evenpool/daemon/api"
+	"evenpool/probe"
+	"evenpool/sources"
+	"evenpool/sources/proxyurl"
+)
+
+// offer puts what a source names into the pool's store. What cannot be offered
+// now is offered when the store is back.
+func (p *pool) offer(ctx context.Context, s *source) {
+	err := p.offerSource(ctx, s)
+	if err == nil {
+		return
+	}
+	p.unoffered.Store(true)
+	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
+		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
+	}
+}
+
+func (p *pool) offerAll(ctx context.Context) {
+	for _, s := range p.sources {
+		if s.usable() {
+			p.offer(ctx, s)
+		}
+	}
+}
+
+// offerSource offers what is chosen of a source's list. Where the store has no room
+// for all that is new, as much is forgotten there as nothing has spoken for in a
+// while (see crowdedOut), and what then finds no room waits for another fetch.
+// Nothing that lists still name is ever pushed out by something else that they
+// name: so it cannot happen that two lists, or two hosts, push out one another's
+// candidates at every fetch.
+func (p *pool) offerSource(ctx context.Context, s *source) error {
+	// Sources of one pool share its room, and take turns at looking how much there is.
+	p.offering.Lock()
+	defer p.offering.Unlock()
+	if err := p.ensure(ctx); err != nil {
+		return err
+	}
+	now := time.Now()
+	others, err := p.others(ctx, now)
+	if err != nil {
+		return err
+	}
+	offers, cut, demand := p.chooseFor(s, others, now)
+	if err := p.store.SetMeta(ctx, map[string]string{metaDemand + s.cfg.Name: demandText(demand, now)}); err != nil {
+		return err
+	}
+	offered, err := p.store.OfferUpTo(ctx, offers, now, p.cfg.MaxCandidates)
+	if err != nil {
+		return err
+	}
+	crowdedOut := 0
+	if left := offered.Left; len(left) > 0 {
+		if crowdedOut, err = p.crowdOut(ctx, now, len(left)); err != nil {
+			return err
+		}
+		if crowdedOut > 0 {
+			again, err := p.store.OfferUpTo(ctx, left, now, p.cfg.MaxCandidates)
+			if err != nil {
+				return err
+			}
+			offered.New += again.New
+			left = again.Left
+		}
+		if len(left) > 0 {
+			if cut == nil {
+				cut = api.Counts{}
+			}
+			cut[noRoom] += len(left)
+		}
+	}
+	before := s.statusIn(p).Refused
+	s.setCut(p, cut)
+	log := p.log.Debug
+	if after := s.statusIn(p).Refused; crowdedOut > 0 || !sameCounts(before, after) {
+		log = p.log.Info
+	}
+	log("offered", "source", s.cfg.Name, "candidates", len(offers), "new", offered.New, "cut", cut, "crowded_out", crowdedOut)
+	return nil
+}
+
+func sameCounts(a, b api.Counts) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for reason, n := range a {
+		if m, ok := b[reason]; !ok || m != n {
+			return false
+		}
+	}
+	return true
+}
+
+// chooseFor returns the offers of one source, in the day's order, what of its list
+// is not offered, and how many would be if there were room.
+func (p *pool) chooseFor(s *source, others []int, now time.Time) (offers []alloc.Offer, cut api.Counts, demand int) {
+	order := dayOrder(p.cfg.Name, now)
+	lists := make([]named, len(p.sources))
+	for i, each := range p.sources {
+		if each.usable() {
+			lists[i] = named{rank(order, each.endpoints()), each.cfg.AllowAddresses}
+		}
+	}
+	c := choose(lists, others, p.cfg.MaxCandidates)
+	at := slices.Index(p.sources, s)
+	records := recorder{pool: p, first: now, known: map[string][]byte{}}
+	offers = make([]alloc.Offer, 0, len(lists[at].list))
+	for _, r := range lists[at].list {
+		if _, ok := c.chosen[r.rank]; ok {
+			offers = append(offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: records.of(r.endpoint)})
+		}
+	}
+	return offers, c.cut[at], c.demand[at]
+}
+
+// recorder makes the first records of candidates. Most are alike: each kind is
+// encoded once.
+type recorder struct {
+	pool  *pool
+	first time.Time
+	known map[string][]byte
+	key   []byte
+}
+
+func (r *recorder) of(e proxyurl.Endpoint) []byte {
+	r.key = r.key[:0]
+	for i, s := range r.pool.sources {
+		if set, hint := s.claimed(e); set != 0 {
+			r.key = strconv.AppendInt(append(r.key, byte(set)), int64(i), 10)
+			r.key = append(append(append(append(r.key, ' '), hint.Country...), 0), hint.Anonymity...)
+			r.key = append(r.key, 0)
+		}
+	}
+	record, ok := r.known[string(r.key)]
+	if !ok {
+		record = r.pool.named(e, probe.Record{FirstSeen: r.first}).Encode()
+		r.known[string(r.key)] = record
+	}
+	return record
+}
+
+// named writes into a record what the lists say of its endpoint at present:
+// which of them name it, and what they claim. What lists said before stays, as
+// does all when none names it any more: absence from a list means nothing.
+func (p *pool) named(e proxyurl.Endpoint, rec probe.Record) probe.Record {
+	claims := newSchemeSet(rec.Schemes)
+	var said sources.Hint
+	for _, s := range p.sources {
+		set, hint := s.claimed(e)
+		if set == 0 {
+			continue
+		}
+		claims |= set
+		if !slices.Contains(rec.Sources, s.cfg.Name) {
+			rec.Sources = append(rec.Sources[:len(rec.Sources):len(rec.Sources)], s.cfg.Name)
+		}
+		if said.Country == "" {
+			said.Country = hint.Country
+		}
+		if said.Anonymity == "" {
+			said.Anonymity = hint.Anonymity
+		}
+	}
+	if said.Country != "" {
+		rec.Country = said.Country
+	}
+	if said.Anonymity != "" {
+		rec.Anonymity = said.Anonymity
+	}
+	rec.Schemes = claims.schemes()
+	return rec
+}
+
+// metaDemand begins the fields of the pool's meta by which hosts tell one another
+// how much each source would offer: "COUNT|MS". What was said longer than demandAge
+// ago is of a host that is gone.
+const (
+	metaDemand = "offers:"
+	demandAge  = 48 * time.Hour
+)
+
+func demandText(n int, now time.Time) string { return strconv.Itoa(n) + "|" + timeMeta(now) }
+
+// others returns how much is offered to the pool by sources that this host does
+// not have.
+func (p *pool) others(ctx context.Context, now time.Time) (demands []int, err error) {
+	meta, err := p.store.Meta(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for field, value := range meta {
+		name, ok := strings.CutPrefix(field, metaDemand)
+		if !ok || slices.ContainsFunc(p.sources, func(s *source) bool { return s.cfg.Name == name }) {
+			continue
+		}
+		count, ms, _ := strings.Cut(value, "|")
+		n, err := strconv.Atoi(count)
+		at, err2 := strconv.ParseInt(ms, 10, 64)
+		if err == nil && err2 == nil && n > 0 && now.Sub(time.UnixMilli(at)) < demandAge {
+			demands = append(demands, n)
+		}
+	}
+	slices.Sort(demands) // a map's order is another each time
+	return demands, nil
+}
