@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,12 +24,21 @@ func judgeCommand() *cli.Command {
 headers. It has to run where the proxies can reach it, on a public host, and needs
 no state and no rights. It runs until it gets SIGINT or SIGTERM.
 
+With --key-file its answers are signed, and no proxy can forge or alter one: make
+the file once, and copy it to the host that probes (key_file of the judge there).
+The certificate of --cert is read at the start: restart the judge behind a renewal.
+
 Examples:
-   evenpool judge --http :80 --https :443 --cert judge.pem --key judge.key --host judge.example.org
+   evenpool judge --new-key judge.key
+   evenpool judge --key-file judge.key --http :80 --https :443 --cert cert.pem --key cert.key --host judge.example.org
    evenpool judge --http 127.0.0.1:8081 --https 127.0.0.1:8444 --write-cert judge.pem`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "http", Usage: "`ADDRESS:PORT` to answer plain http on; it shows the capability http"},
 			&cli.StringFlag{Name: "https", Usage: "`ADDRESS:PORT` to answer https on; it shows the capability tls"},
+			&cli.StringFlag{Name: "key-file", Usage: "`FILE` with the key that the answers are signed with; default: they are not signed"},
+			&cli.StringFlag{Name: "new-key", Usage: "write a new key for --key-file to `FILE`, which must not exist yet, and end"},
+			&cli.Float64Flag{Name: "rate", Value: 20, Usage: "requests a second that each address may make in the long run (`N`; an IPv6 /64 counts as one address); 0: no limit"},
+			&cli.IntFlag{Name: "burst", Value: 500, Usage: "requests that each address may make at once (`N`); many proxies may share one exit"},
 			&cli.StringFlag{Name: "host", Usage: "`NAME` or address by which the proxies reach the judge; default: the address listened on"},
 			&cli.StringFlag{Name: "cert", Usage: "`FILE` with the certificate for https, in PEM, intermediate ones behind it"},
 			&cli.StringFlag{Name: "key", Usage: "`FILE` with the certificate's key, in PEM"},
@@ -42,11 +52,20 @@ func runJudge(c *cli.Context) error {
 	if err := checkJudgeFlags(c); err != nil {
 		return err
 	}
+	if file := c.String("new-key"); file != "" {
+		return newJudgeKey(c.App.Writer, file)
+	}
 	var (
 		servers serverSet
-		handler judge.Handler
-		lines   = judgeLines{caFile: c.String("write-cert")}
+		handler = judge.Handler{Rate: c.Float64("rate"), Burst: c.Int("burst")}
+		lines   = judgeLines{caFile: c.String("write-cert"), keyFile: c.String("key-file")}
+		err     error
 	)
+	if lines.keyFile != "" {
+		if handler.Key, err = judge.ReadKey(lines.keyFile); err != nil {
+			return fmt.Errorf("--key-file: %w", err)
+		}
+	}
 	defer servers.close()
 	if address := c.String("http"); address != "" {
 		at, err := servers.listen(c.Context, address, judge.NewServer(&handler), nil)
@@ -70,10 +89,34 @@ func runJudge(c *cli.Context) error {
 	return servers.wait(c.Context)
 }
 
+// newJudgeKey writes a new key, and never over an old one.
+func newJudgeKey(w io.Writer, file string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("--new-key: %w", err)
+	}
+	_, err = f.WriteString(judge.NewKeyText() + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("--new-key: %w", err), os.Remove(file))
+	}
+	_, err = fmt.Fprintf(w, "wrote a new key to %s; the judge and the host that probes need the same one\n", file)
+	return err
+}
+
 func checkJudgeFlags(c *cli.Context) error {
 	switch {
 	case c.Args().Present():
 		return usageError("judge takes no arguments, and got %q", proxyurl.Escape(c.Args().First(), 100))
+	case c.String("new-key") != "" && (c.String("http") != "" || c.String("https") != "" || c.IsSet("key-file")):
+		return usageError("--new-key writes a key and ends: it goes with no other flag")
+	case c.String("new-key") != "":
+		return nil
+	case c.IsSet("key-file") && c.String("key-file") == "":
+		return usageError("--key-file has no value: name a file, or leave it out for answers that are not signed")
+	case c.Float64("rate") < 0 || c.Float64("rate") > 1e6:
+		return usageError("--rate %v: want a number from 0, for no limit, to 1000000", c.Float64("rate"))
+	case c.Int("burst") < 1 || c.Int("burst") > 1e6:
+		return usageError("--burst %d: want a number from 1 to 1000000", c.Int("burst"))
 	case c.String("http") == "" && c.String("https") == "":
 		return usageError("nothing to serve: give --http ADDRESS:PORT, --https ADDRESS:PORT, or both")
 	case (c.String("cert") == "") != (c.String("key") == ""):
@@ -133,6 +176,7 @@ func judgeCertificate(c *cli.Context) (tls.Certificate, error) {
 type judgeLines struct {
 	http, https string // where it listens; "" for not
 	caFile      string
+	keyFile     string
 }
 
 func (l judgeLines) write(w io.Writer, host string) error {
@@ -164,6 +208,9 @@ func (l judgeLines) write(w io.Writer, host string) error {
 	}
 	if l.caFile != "" {
 		line("    ca_file: %s    # a copy of this file; a new one at each start", l.caFile)
+	}
+	if l.keyFile != "" {
+		line("    key_file: %s    # a copy of this file", l.keyFile)
 	}
 	if opened != "" {
 		line("    allow_addresses: [%s]    # not a public address", opened)
