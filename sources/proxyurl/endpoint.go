@@ -48,6 +48,14 @@ func NewEndpoint(host string, port uint16, user, pass string) (Endpoint, error) 
 // ParseEndpoint reads "[user:pass@]host:port", an IPv6 address in brackets, user
 // and password percent-encoded. Errors are *ParseError.
 func ParseEndpoint(text string) (Endpoint, error) {
+	if addr, port, ok := DottedPort(text); ok {
+		return AddrEndpoint(netip.AddrFrom4(addr), port)
+	}
+	return parseEndpoint(text)
+}
+
+// parseEndpoint is ParseEndpoint for every form.
+func parseEndpoint(text string) (Endpoint, error) {
 	var user, pass string
 	hostport := text
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {

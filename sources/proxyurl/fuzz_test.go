@@ -64,3 +64,30 @@ func checkEndpoint(t *testing.T, e Endpoint) {
 		t.Errorf("Redacted() = %q", e.Redacted())
 	}
 }
+
+// The quick way of reading the usual form says what the way for every form says,
+// and nothing where that says anything else.
+func FuzzL2_DottedIsAsTheLongWay(f *testing.F) {
+	for _, s := range []string{
+		"1.2.3.4:80", "255.255.255.255:65535", "0.0.0.0:1", "1.2.3.4:65536", "1.2.3.4:0", "1.2.3.4:080", "1.2.3.4:", "1.2.3.4",
+		"01.2.3.4:80", "1.2.3.00:80", "256.2.3.4:80", "1.2.3:80", "1.2.3.4.5:80", "1.2.3.4:80:90", "1:2.3.4.5", "1..3.4:80", ".1.2.3.4:80",
+		"1.2.3.4294967300:80", "1.2.3.4:4294967376", "1.2.3.4:99999", " 1.2.3.4:80", "1.2.3.4:80\n", "joe:x@1.2.3.4:80", "[1.2.3.4]:80",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		long, err := parseEndpoint(text)
+		longAddr, _ := long.Addr()
+		dotted := err == nil && longAddr.Is4() && long.String() == text && !long.HasUser()
+		addr, port, ok := DottedPort(text)
+		if _, _, bytes := DottedPort([]byte(text)); ok != dotted || bytes != ok {
+			t.Fatalf("%q: %t, %t as bytes; the long way says %v, %v", text, ok, bytes, long, err)
+		}
+		if quick, _ := AddrEndpoint(netip.AddrFrom4(addr), port); ok && quick != long {
+			t.Errorf("%q: %v, the long way says %v", text, quick, long)
+		}
+		if quick, quickErr := ParseEndpoint(text); quick != long || (quickErr == nil) != (err == nil) {
+			t.Errorf("ParseEndpoint(%q): %v, %v; the long way says %v, %v", text, quick, quickErr, long, err)
+		}
+	})
+}
