@@ -37,6 +37,7 @@ var (
 	manyHosts   = netip.MustParsePrefix("46.7.7.0/24")        // all hosts, many ports
 	manyHosts6  = netip.MustParsePrefix("2a0b:46:7::/48")     // each host in a /64 of its own
 	manyPorts6  = netip.MustParseAddr("2a0b:46:8::1")         // one address
+	manyLists   = netip.MustParsePrefix("46.8.8.0/24")        // few in each of many lists, always others
 	innocent    = netip.MustParsePrefix("45.32.0.0/16")       // 400 candidates with nothing wrong about them
 	goodProxy   = netip.MustParseAddrPort("45.10.20.30:8080") // real proxies
 	goodProxy6  = netip.MustParseAddrPort("[2a0b:45:10::5]:3128")
@@ -204,6 +205,22 @@ func floods(add func(string, ...any), random *rand.Rand) {
 		add("%s:%d", someOf(random, manyHosts), 1024+i)
 		add("http://[%s]:8080", someOf(random, manyHosts6))
 	}
+}
+
+// listInConcert names what one list may name of manyLists: four ports of an
+// address, and 60 other addresses.
+func listInConcert(n int) string {
+	var b strings.Builder
+	addr := manyLists.Addr().As4()
+	for i := range 4 {
+		addr[3] = 1
+		fmt.Fprintf(&b, "http://%s:%d\n", netip.AddrFrom4(addr), 8000+10*n+i)
+	}
+	for i := range 60 {
+		addr[3] = byte(2 + (60*n+i)%250)
+		fmt.Fprintf(&b, "http://%s:%d\n", netip.AddrFrom4(addr), 8000+n)
+	}
+	return b.String()
 }
 
 // someOf returns some address of a prefix.

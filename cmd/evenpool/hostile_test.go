@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -56,7 +57,7 @@ func TestL1_L3_L4_AHostileListIsNotDialled(t *testing.T) {
 		}
 		checkSyns(t, cycle+1, sent)
 		for _, victim := range []netip.Prefix{
-			netip.PrefixFrom(manyPorts, 32), netip.PrefixFrom(manyUsers, 32), netip.PrefixFrom(manyNames, 32), manyHosts, manyHosts6} {
+			netip.PrefixFrom(manyPorts, 32), netip.PrefixFrom(manyUsers, 32), netip.PrefixFrom(manyNames, 32), manyHosts, manyHosts6, manyLists} {
 			if countWithin(sent, victim) == 0 {
 				t.Errorf("cycle %d: nothing within %s was dialled: its candidates are allowed, as long as they are few", cycle+1, victim)
 			}
@@ -180,12 +181,18 @@ func serveHostileLists(t *testing.T, text string) map[string]string {
 	mux.HandleFunc("/list.txt", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "list.txt", time.Time{}, strings.NewReader(text))
 	})
+	for n := range inConcert {
+		mux.HandleFunc(fmt.Sprintf("/concert-%d", n), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, listInConcert(n)) })
+	}
 	for path, to := range leads {
 		mux.HandleFunc("/"+path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
 	}
 	serveHTTP(t, listServer, mux)
 	return leads
 }
+
+// inConcert is how many lists name the same victims, each within the limits.
+const inConcert = 20
 
 // hostileHost is a daemon to be, on a Redis of its own, with a hostile list, the
 // redirects and a judge that is not to be asked, each named by its path.
@@ -197,6 +204,9 @@ func hostileHost(t *testing.T, redirects map[string]string) *host {
 	var sources bytes.Buffer
 	for path := range redirects {
 		fmt.Fprintf(&sources, "  - {name: %s, url: \"http://%s/%s\", scheme: http}\n", path, listServer, path)
+	}
+	for n := range inConcert {
+		fmt.Fprintf(&sources, "  - {name: concert-%d, url: \"http://%s/concert-%[1]d\"}\n", n, listServer)
 	}
 	text := fmt.Sprintf(`
 redis: {url: %q}
@@ -251,6 +261,7 @@ func (h *host) checkSources(redirects map[string]string) {
 	}
 	for _, s := range p.Sources {
 		switch {
+		case strings.HasPrefix(s.Name, "concert-") && s.Error == "" && s.Candidates > 0:
 		case s.Name == "hostile" && (s.Error != "" || s.Candidates == 0):
 			h.t.Errorf("the hostile list was not read: %+v", s)
 		case s.Name != "hostile" && (s.Error == "" || s.Candidates != 0):
