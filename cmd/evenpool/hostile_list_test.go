@@ -199,6 +199,8 @@ func floods(add func(string, ...any), random *rand.Rand) {
 	}
 	for i := range 10_000 {
 		add("user%d:pass@%s:8080", i, manyUsers)
+	}
+	for i := range 3_000 {
 		add("n%d.flood.example:%d", i, 1024+i)
 	}
 	for i := range 20_000 {

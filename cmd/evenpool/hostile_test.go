@@ -220,7 +220,7 @@ sources:
   - {name: insider, url: "http://loopback.evil.example:8080/list.txt", scheme: http}
 %[6]spools:
   - name: web
-    probe: {schedule: "@every 20s", timeout: 4s, confirm_after: 100ms, concurrency: 128}
+    probe: {schedule: "@every 30s", timeout: 4s, confirm_after: 100ms, concurrency: 128}
     eligibility: {schemes: [http, socks5], require: [http]}
 `, alloctest.NewServer(t).URL, h.client.Socket, filepath.Join(h.dir, "state"), judgeServer, listServer, sources.String())
 	if err := os.WriteFile(h.config(), []byte(text), 0o600); err != nil {
