@@ -107,12 +107,18 @@ func (d *Daemon) storeStatus() api.Store {
 	return st
 }
 
-// redactURL hides the password of a URL.
+// redactURL hides what of a URL may be a secret: its password, and its query,
+// where lists that are paid for have their key. That of a Unix socket names the
+// database of Redis.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""
 	}
+	if u.RawQuery != "" && u.Scheme != "unix" {
+		u.RawQuery = "***"
+	}
+	u.Fragment = ""
 	return u.Redacted()
 }
 

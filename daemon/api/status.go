@@ -108,7 +108,7 @@ type Sources struct {
 // Source is what one list gave when it was last fetched.
 type Source struct {
 	Name string `json:"name"`
-	// URL is the list's, its password hidden.
+	// URL is the list's, its password and query hidden.
 	URL string `json:"url"`
 	// Format is the one that most records are written in, empty before the first fetch.
 	Format string `json:"format,omitempty"`
