@@ -241,12 +241,13 @@ func mayPass(err error) bool {
 	}
 	var (
 		forbidden *proxyurl.ForbiddenError
+		untrusted *tls.CertificateVerificationError
 		dns       *net.DNSError
 		op        *net.OpError
 		netErr    net.Error
 	)
 	switch {
-	case errors.As(err, &forbidden):
+	case errors.As(err, &forbidden), errors.As(err, &untrusted):
 		return false
 	case errors.As(err, &dns):
 		return !dns.IsNotFound

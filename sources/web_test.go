@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -314,4 +315,13 @@ func TestWhatMayPass(t *testing.T) {
 			t.Errorf("mayPass(%v) = %t", c.err, got)
 		}
 	}
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
