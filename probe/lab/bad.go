@@ -36,6 +36,17 @@ func silent(_ context.Context, s *session) { s.hold() }
 // closes takes the request and hangs up.
 func closes(*session) {}
 
+func resets(s *session) { reset(s.Conn) }
+
+// firstOnly is a good proxy once.
+func firstOnly(ctx context.Context, s *session) {
+	if s.proxy.served.Add(1) == 1 {
+		httpProxy{}.serve(ctx, s)
+		return
+	}
+	once(closes)(ctx, s)
+}
+
 // captive has one page for everything, as the network of a hotel has.
 func captive(s *session) {
 	s.answer(http.StatusOK, "", "<html><title>Welcome</title>Please log in to use this network.</html>\n")
@@ -46,6 +57,9 @@ const (
 	// garbage is no HTTP; it would write to a terminal that shows it raw.
 	garbage = "\x00\xff\xfeSSH-2.0-\x1b]0;lab\x07\x1b[31m\u202e\x9b2J\r\n\r\n"
 
+	// bare407 has neither a reason phrase nor a challenge.
+	bare407      = "HTTP/1.1 407 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+	badGateway   = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 	brokenAnswer = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 6\r\nConnection: close\r\n\r\nbroken"
 	elsewhere    = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -111,4 +125,30 @@ func floodConnect(_ context.Context, s *session, _ string) {
 	io.WriteString(s, "HTTP/1.1 200 Connection established\r\n")
 	piece := bytes.Repeat([]byte(headerLine), 64)
 	s.flood(func() []byte { return piece })
+}
+
+// What is done with a CONNECT that is not refused.
+
+func connect407(_ context.Context, s *session, _ string) {
+	s.answer(http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n", "a password is needed\n")
+}
+
+func connectSilent(_ context.Context, s *session, _ string) { s.hold() }
+
+func tunnelSilent(_ context.Context, s *session, _ string) {
+	io.WriteString(s, established)
+	s.hold()
+}
+
+// tunnelCloses waits for the client to begin: a connection that is closed with
+// bytes unread ends in a reset, and this one is to end in order.
+func tunnelCloses(_ context.Context, s *session, _ string) {
+	io.WriteString(s, established)
+	s.drain()
+}
+
+func tunnelGarbage(_ context.Context, s *session, _ string) {
+	io.WriteString(s, established)
+	s.drain()
+	io.WriteString(s, "220 lab.example.org ESMTP\r\n")
 }

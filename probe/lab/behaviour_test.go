@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -198,8 +199,12 @@ func checks() map[Behaviour]func(*testing.T, *world, Proxy) {
 // TestBehaviours shows that every proxy does what its row says, without the
 // prober.
 func TestBehaviours(t *testing.T) {
-	w := newWorld(t, Options{Slow: 60 * time.Millisecond})
+	w := newWorld(t, Options{Slow: 60 * time.Millisecond, Population: each(t)})
+	for _, left := range w.Left() {
+		t.Logf("not tried: %s", left)
+	}
 	all := checks()
+	maps.Copy(all, moreChecks())
 	for _, p := range w.Proxies() {
 		t.Run(p.Name, func(t *testing.T) {
 			check := all[p.Behaviour]

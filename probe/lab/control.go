@@ -9,15 +9,12 @@ import (
 
 // Row is a proxy as it is shown to people and programs: the password is hidden.
 type Row struct {
-	Name         string    `json:"name"`
-	Behaviour    Behaviour `json:"behaviour"`
-	URL          string    `json:"url"`
-	Claimed      string    `json:"claimed"`
-	Eligible     bool      `json:"eligible"`
-	Outcome      string    `json:"outcome"`
-	Capabilities []string  `json:"capabilities"` // never null
-	Failing      bool      `json:"failing"`
-	Note         string    `json:"note"`
+	Name      string    `json:"name"`
+	Behaviour Behaviour `json:"behaviour"`
+	URL       string    `json:"url"`
+	Claimed   string    `json:"claimed"`
+	Failing   bool      `json:"failing"`
+	Truth
 }
 
 // Rows returns the lab's table, in the order of Proxies.
@@ -25,15 +22,12 @@ func (l *Lab) Rows() []Row {
 	rows := make([]Row, 0, len(l.proxies))
 	for _, p := range l.Proxies() {
 		rows = append(rows, Row{
-			Name:         p.Name,
-			Behaviour:    p.Behaviour,
-			URL:          p.URL.Redacted(),
-			Claimed:      string(p.Claimed),
-			Eligible:     p.Truth.Eligible,
-			Outcome:      p.Truth.Outcome,
-			Capabilities: append([]string{}, p.Truth.Capabilities...),
-			Failing:      p.Failing,
-			Note:         p.Truth.Note,
+			Name:      p.Name,
+			Behaviour: p.Behaviour,
+			URL:       p.URL.Redacted(),
+			Claimed:   string(p.Claimed),
+			Failing:   p.Failing,
+			Truth:     p.Truth,
 		})
 	}
 	return rows

@@ -11,7 +11,10 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
+	"time"
 
 	"evenpool/sources/proxyurl"
 )
@@ -24,10 +27,16 @@ type httpProxy struct {
 	noConnect bool // answers CONNECT with 405
 	// password, if not empty, is demanded with the user: 407 without.
 	user, password string
-	slow           bool // waits before it does as it is told
-	tells          bool // names the client to the destination: X-Forwarded-For, Via
+	wait           int    // it waits this part of the lab's Slow before it does as it is told: 1 for all of it; 0: not
+	only           string // the one host it serves, by name or address; "": all
+	// adds, if set, adds headers to what the destination is asked.
+	adds func(s *session, h http.Header)
 	// connect, if set, is what it does with a CONNECT.
 	connect func(ctx context.Context, s *session, hostport string)
+	// answers, if set, may answer a plain request itself; false: it did not.
+	answers func(ctx context.Context, s *session, req *http.Request) bool
+	// edit, if set, changes the body of the destination's answer to a plain request.
+	edit func(body []byte, contentType string) []byte
 	// spoil, if set, sends the destination's answer to a plain request; it gets
 	// the answer as it ought to be sent.
 	spoil func(s *session, answer []byte)
@@ -38,7 +47,7 @@ func (p httpProxy) serve(ctx context.Context, s *session) {
 	if err != nil {
 		return
 	}
-	if p.slow && !s.wait(s.lab.slow) {
+	if p.wait > 0 && !s.wait(s.lab.slow/time.Duration(p.wait)) {
 		return
 	}
 	switch {
@@ -46,15 +55,26 @@ func (p httpProxy) serve(ctx context.Context, s *session) {
 		s.answer(http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n", "a password is needed\n")
 	case req.Method == http.MethodConnect && p.noConnect, req.Method != http.MethodConnect && p.noGet:
 		s.answer(http.StatusMethodNotAllowed, "", "this proxy does not do that\n")
+	case p.only != "" && !p.serves(req):
+		s.answer(http.StatusForbidden, "", "this proxy does not go there\n")
 	case req.Method == http.MethodConnect && p.connect != nil:
 		p.connect(ctx, s, req.Host)
 	case req.Method == http.MethodConnect:
 		connect(ctx, s, req.Host)
 	case req.URL.Scheme != "http" || req.URL.Host == "":
 		s.answer(http.StatusBadRequest, "", "this is a proxy\n")
+	case p.answers != nil && p.answers(ctx, s, req):
 	default:
 		p.forward(ctx, s, req)
 	}
+}
+
+// serves says whether a request is for the one host that it serves; localhost is
+// all of 127.0.0.1 and ::1 too.
+func (p httpProxy) serves(req *http.Request) bool {
+	host := (&url.URL{Host: req.Host}).Hostname()
+	addr, err := netip.ParseAddr(host)
+	return host == p.only || p.only == "localhost" && err == nil && (addr == loopback4 || addr == loopback6)
 }
 
 // answer sends a whole answer of the proxy's own; header lines end with CRLF.
@@ -93,40 +113,13 @@ func connect(ctx context.Context, s *session, hostport string) {
 
 // forward asks the destination and passes the answer on.
 func (p httpProxy) forward(ctx context.Context, s *session, req *http.Request) {
-	hostport := req.URL.Host
-	if req.URL.Port() == "" {
-		hostport = net.JoinHostPort(req.URL.Hostname(), "80")
-	}
-	to, err := s.dial(ctx, hostport)
+	in, resp, done, err := p.ask(ctx, s, req)
 	if err != nil {
 		s.refuse(err)
 		return
 	}
-	defer s.lab.untrack(to)
-	dropHops(req.Header)
-	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", "") // else Write puts Go's own
-	}
-	req.Close = true
-	if p.tells {
-		client, _, _ := net.SplitHostPort(s.RemoteAddr().String())
-		req.Header.Add("X-Forwarded-For", client)
-		req.Header.Add("Via", "1.1 lab")
-	}
-	if err := req.Write(to); err != nil {
-		s.refuse(err)
-		return
-	}
-	in := &io.LimitedReader{R: to, N: maxHead}
-	resp, err := http.ReadResponse(bufio.NewReader(in), req)
-	if err != nil {
-		s.refuse(err)
-		return
-	}
-	defer resp.Body.Close()
-	dropHops(resp.Header)
-	resp.Close = true
-	if p.spoil == nil {
+	defer done()
+	if p.spoil == nil && p.edit == nil {
 		in.N = math.MaxInt64
 		out := bufio.NewWriter(s)
 		if resp.Write(out) == nil {
@@ -135,11 +128,86 @@ func (p httpProxy) forward(ctx context.Context, s *session, req *http.Request) {
 		return
 	}
 	in.N = maxAnswer
-	var whole bytes.Buffer
-	if resp.Write(&whole) == nil {
-		p.spoil(s, whole.Bytes())
+	if p.edit != nil {
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return
+		}
+		body = p.edit(body, resp.Header.Get("Content-Type"))
+		resp.Body, resp.ContentLength, resp.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	}
+	var whole bytes.Buffer
+	if resp.Write(&whole) != nil {
+		return
+	}
+	if p.spoil == nil {
+		s.Write(whole.Bytes())
+		return
+	}
+	p.spoil(s, whole.Bytes())
 }
+
+// ask asks the destination in the client's place. The answer's body may be read
+// until done is called, as far as in has bytes left.
+func (p httpProxy) ask(ctx context.Context, s *session, req *http.Request) (in *io.LimitedReader, resp *http.Response, done func(), err error) {
+	hostport := req.URL.Host
+	if req.URL.Port() == "" {
+		hostport = net.JoinHostPort(req.URL.Hostname(), "80")
+	}
+	to, err := s.dial(ctx, hostport)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	dropHops(req.Header)
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "") // else Write puts Go's own
+	}
+	req.Close = true
+	if p.adds != nil {
+		p.adds(s, req.Header)
+	}
+	if err := req.Write(to); err != nil {
+		s.lab.untrack(to)
+		return nil, nil, nil, err
+	}
+	in = &io.LimitedReader{R: to, N: maxHead}
+	resp, err = http.ReadResponse(bufio.NewReader(in), req)
+	if err != nil {
+		s.lab.untrack(to)
+		return nil, nil, nil, err
+	}
+	dropHops(resp.Header)
+	resp.Close = true
+	return in, resp, func() { resp.Body.Close(); s.lab.untrack(to) }, nil
+}
+
+// client is the address that a session's client comes from.
+func (s *session) client() string {
+	host, _, _ := net.SplitHostPort(s.RemoteAddr().String())
+	return host
+}
+
+// What proxies add to requests.
+
+func via(_ *session, h http.Header) { h.Add("Via", "1.1 lab") }
+
+func forwardedFor(s *session, h http.Header) {
+	h.Add("X-Forwarded-For", s.client())
+	via(s, h)
+}
+
+// wrongFor names somebody who has nothing to do with it.
+func wrongFor(s *session, h http.Header) {
+	h.Add("X-Forwarded-For", "1.2.3.4")
+	via(s, h)
+}
+
+// forwarded writes IPv6 addresses as RFC 7239 section 6 wants them.
+func forwarded(s *session, h http.Header) {
+	h.Add("Forwarded", fmt.Sprintf("for=%q;by=_lab;proto=http", s.RemoteAddr().String()))
+}
+
+func oddHeader(s *session, h http.Header) { h.Add("X-Lab-Caller", "user@["+s.client()+"]:lab") }
 
 // dropHops removes what is meant for the next hop only (RFC 9110, section
 // 7.6.1).

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -18,21 +19,21 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// issuer is the interceptor's own certificate authority, which nobody trusts.
+// issuer is a certificate authority.
 type issuer struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newIssuer() (*issuer, error) {
+func newIssuer(name string) (*issuer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("interceptor's key: %w", err)
+		return nil, fmt.Errorf("key of the %s: %w", name, err)
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "lab interceptor"},
-		NotBefore:             time.Now().Add(-time.Hour),
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             time.Now().AddDate(-2, 0, 0), // it signs expired ones too
 		NotAfter:              time.Now().Add(30 * 24 * time.Hour),
 		KeyUsage:              x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
@@ -40,22 +41,26 @@ func newIssuer() (*issuer, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("interceptor's certificate: %w", err)
+		return nil, fmt.Errorf("certificate of the %s: %w", name, err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("interceptor's certificate: %w", err)
+		return nil, fmt.Errorf("certificate of the %s: %w", name, err)
 	}
 	return &issuer{cert, key}, nil
 }
 
-// certify makes a certificate for whatever host the client believes it talks to.
+// certify makes a certificate for a name or an address.
 func (i *issuer) certify(host string) (*tls.Certificate, error) {
+	return i.certifyFor(host, time.Now().Add(-time.Hour), i.cert.NotAfter)
+}
+
+func (i *issuer) certifyFor(host string, from, until time.Time) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
 		Subject:      pkix.Name{CommonName: proxyurl.Escape(host, 60)},
-		NotBefore:    i.cert.NotBefore,
-		NotAfter:     i.cert.NotAfter,
+		NotBefore:    from,
+		NotAfter:     until,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -85,11 +90,9 @@ func intercept(ctx context.Context, s *session, hostport string) {
 	}
 	host, _, _ := net.SplitHostPort(hostport)
 	client := tls.Server(s, &tls.Config{
+		// For whatever host the client believes it talks to.
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if hello.ServerName != "" {
-				return s.lab.issuer.certify(hello.ServerName)
-			}
-			return s.lab.issuer.certify(host)
+			return s.lab.issuer.certify(cmp.Or(hello.ServerName, host))
 		},
 	})
 	if err := client.HandshakeContext(ctx); err != nil {

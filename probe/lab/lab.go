@@ -3,11 +3,13 @@ package lab
 import (
 	"cmp"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,22 +59,13 @@ type Spec struct {
 	Count     int // at least 1
 }
 
-// Truth is what a right prober finds, with the schemes http, socks4, socks4a and
-// socks5, http and tls required, and a timeout of 2 s. It speaks of a proxy that
-// was not told to fail.
-type Truth struct {
-	Eligible     bool
-	Outcome      string   // the outcome of the probe, as package probe names it
-	Capabilities []string // which of "http" and "tls" it really has; may be empty
-	Note         string   // what it does, a phrase for people
-}
-
 // Proxy is one proxy of a lab.
 type Proxy struct {
 	Name      string // unique in the lab: the behaviour, with "-N" where there are several
 	Behaviour Behaviour
 	URL       proxyurl.URL    // as it is spoken in truth, password included: the member it ought to become
 	Claimed   proxyurl.Scheme // what the list says
+	Exits     []netip.Addr    // where its connections come from: never where the client's do, ::1 aside
 	Truth     Truth
 	Failing   bool // it was told to fail, and resets every connection
 }
@@ -82,23 +75,31 @@ type Lab struct {
 	log      *slog.Logger
 	slow     time.Duration
 	maxConns int
-	issuer   *issuer
+	issuer   *issuer       // of the interceptor: nobody trusts it
+	ca       *issuer       // of proxies that speak TLS: those who try them trust it
 	bomb     func() []byte // packBomb, once
+	certs    sync.Map      // *entry to *tls.Certificate, of proxies with TLS of their own
 	cancel   context.CancelFunc
 	running  sync.WaitGroup // acceptors and connections
 	sockets  []interface{ Close() error }
+	silences []*silence
 	proxies  []*entry // in the order of the population
 	byName   map[string]*entry
+	left     []string // of the population, and why
 
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]*entry // both sides of every connection
+	quiet  atomic.Int64        // connections of silences, which are not among them
 }
 
 // entry is a proxy and whether it is failing now.
 type entry struct {
 	Proxy
+	how     how
 	failing atomic.Bool
+	served  atomic.Int64           // connections that count, for behaviours that do
+	kept    atomic.Pointer[[]byte] // what a behaviour keeps from one connection to the next
 }
 
 // Start listens and serves; it returns when every proxy accepts connections.
@@ -120,13 +121,21 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 		byName:   make(map[string]*entry),
 		conns:    make(map[net.Conn]*entry),
 	}
-	if l.issuer, err = newIssuer(); err != nil {
+	if l.issuer, err = newIssuer("lab interceptor"); err != nil {
+		return nil, err
+	}
+	if l.ca, err = newIssuer("lab authority"); err != nil {
 		return nil, err
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.cancel = cancel
 	for _, g := range groups {
-		if err := l.startGroup(ctx, serving, g); err != nil {
+		err := l.startGroup(ctx, serving, g)
+		if g.how.ipv6 && isWithoutIPv6(err) {
+			l.left = append(l.left, fmt.Sprintf("%s: this machine has no ::1: %v", g.Behaviour, err))
+			continue
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("lab proxy %s: %w", g.Behaviour, err), l.Close())
 		}
 	}
@@ -147,8 +156,16 @@ func (l *Lab) Close() error {
 			errs = append(errs, s.Close())
 		}
 		l.endConns(func(*entry) bool { return true })
+		for _, s := range l.silences {
+			s.nudge()
+		}
 	}
 	l.running.Wait()
+	if first {
+		for _, s := range l.silences {
+			s.closeWake()
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -162,6 +179,10 @@ func (l *Lab) Proxies() []Proxy {
 	return all
 }
 
+// Left returns what of the population was not started, since this machine has no
+// IPv6: the behaviour and the reason, for people.
+func (l *Lab) Left() []string { return slices.Clone(l.left) }
+
 // ListText returns the lab as a list that a source can read: a line of
 // "scheme://[user:pass@]host:port" for each, with the scheme that is claimed.
 func (l *Lab) ListText() string {
@@ -170,6 +191,12 @@ func (l *Lab) ListText() string {
 		fmt.Fprintln(&b, proxyurl.URL{Scheme: e.Claimed, Endpoint: e.URL.Endpoint})
 	}
 	return b.String()
+}
+
+// CA returns the certificate, in PEM, of the authority that the lab's proxies
+// with TLS of their own have theirs from: who tries them trusts it for proxies.
+func (l *Lab) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.ca.cert.Raw})
 }
 
 // ErrUnknown says that no proxy of the lab has this name.

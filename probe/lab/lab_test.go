@@ -125,7 +125,7 @@ func TestStartRefuses(t *testing.T) {
 		{"unknown behaviour", Options{Population: []Spec{{"htpp", 1}}}, `lab behaviour "htpp": unknown`},
 		{"none of one", Options{Population: []Spec{{"http", 0}}}, "lab behaviour http: count 0: want at least 1"},
 		{"too many", Options{Population: []Spec{{"http", 1}, {"slow", maxPopulation}}}, "lab behaviour slow: count 1000000: want at most 1000000 proxies in all"},
-		{"ports beyond the last", Options{BasePort: 65535}, fmt.Sprintf("lab base port 65535: want 1 to %d, for %d ports", 65536-len(Behaviours()), len(Behaviours()))},
+		{"ports beyond the last", Options{BasePort: 65535}, fmt.Sprintf("lab base port 65535: want 1 to %d, for %d ports", 65536-len(everyday()), len(everyday()))},
 		{"port taken", Options{BasePort: port, Population: []Spec{{"http", 1}}},
 			fmt.Sprintf("lab proxy http: listen tcp4 127.0.0.1:%d: bind: address already in use", port)},
 		{"port taken, for one that refuses", Options{BasePort: port, Population: []Spec{{"refuses", 1}}},
@@ -245,7 +245,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // TestCloseWaitsForAll closes a lab in the middle of every behaviour.
 func TestCloseWaitsForAll(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newWorld(t, Options{Population: each(t)})
 	for _, p := range w.Proxies() {
 		if p.Behaviour == "refuses" {
 			continue

@@ -7,11 +7,18 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// loopback is where a lab listens and all that it dials.
+// loopback is where a lab listens and all that it dials, but for the few rows
+// with IPv6.
 var loopback = netip.MustParsePrefix("127.0.0.0/8")
 
+// The addresses that localhost has.
+var (
+	loopback4 = netip.MustParseAddr("127.0.0.1")
+	loopback6 = netip.IPv6Loopback()
+)
+
 // crowd is where the addresses begin of behaviours that are wanted several
-// times; maxPopulation keeps them within loopback.
+// times; maxPopulation keeps them below exits.
 var crowd = netip.MustParseAddr("127.16.0.1")
 
 const maxPopulation = 1_000_000
@@ -19,8 +26,26 @@ const maxPopulation = 1_000_000
 // group is all proxies of one behaviour: one port, one or many addresses.
 type group struct {
 	kind
+	index int // among the groups
 	port  int // 0: the kernel chooses
 	addrs []netip.Addr
+}
+
+// exits says where the connections of the group's proxy at an address come from.
+// It is never where clients come from, 127.0.0.1: a judge is to see a difference.
+func (g *group) exits(at netip.Addr) []netip.Addr {
+	own := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 64, byte(g.index), n}) }
+	first := at
+	if len(g.addrs) == 1 {
+		first = own(1)
+	}
+	switch {
+	case g.how.rotating:
+		return []netip.Addr{first, own(2), own(3), own(4)}
+	case g.how.ipv6Exit:
+		return []netip.Addr{first, loopback6}
+	}
+	return []netip.Addr{first}
 }
 
 // plan lays the population out. Behaviours that are named twice are counted
@@ -31,9 +56,7 @@ func plan(population []Spec, addr netip.Addr, basePort int) ([]*group, error) {
 		kinds[k.Behaviour] = k
 	}
 	if len(population) == 0 {
-		for _, b := range Behaviours() {
-			population = append(population, Spec{b, 1})
-		}
+		population = everyday()
 	}
 	var groups []*group
 	byName := make(map[Behaviour]*group)
@@ -51,11 +74,14 @@ func plan(population []Spec, addr netip.Addr, basePort int) ([]*group, error) {
 		}
 		total += s.Count
 		if byName[s.Behaviour] == nil {
-			g := &group{kind: k}
+			g := &group{kind: k, index: len(groups)}
 			byName[s.Behaviour] = g
 			groups = append(groups, g)
 		}
 		counts[s.Behaviour] += s.Count
+		if k.how.ipv6 && counts[s.Behaviour] > 1 {
+			return nil, fmt.Errorf("lab behaviour %s: count %d: want 1, as loopback has one IPv6 address", s.Behaviour, counts[s.Behaviour])
+		}
 	}
 	if basePort != 0 && (basePort < 1 || basePort+len(groups)-1 > 65535) {
 		return nil, fmt.Errorf("lab base port %d: want 1 to %d, for %d ports", basePort, 65536-len(groups), len(groups))
@@ -66,7 +92,11 @@ func plan(population []Spec, addr netip.Addr, basePort int) ([]*group, error) {
 			g.port = basePort + i
 		}
 		n := counts[g.Behaviour]
-		if n == 1 {
+		switch {
+		case g.how.ipv6:
+			g.addrs = []netip.Addr{loopback6}
+			continue
+		case n == 1:
 			g.addrs = []netip.Addr{addr}
 			continue
 		}

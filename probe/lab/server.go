@@ -29,13 +29,23 @@ func (l *Lab) startGroup(start, serving context.Context, g *group) error {
 		e := &entry{Proxy: Proxy{
 			Name:      g.name(i),
 			Behaviour: g.Behaviour,
-			URL:       proxyurl.URL{Scheme: g.spoken, Endpoint: endpoint},
+			URL:       proxyurl.URL{Scheme: g.spokenScheme(), Endpoint: endpoint},
 			Claimed:   g.claimed,
+			Exits:     g.exits(addr),
 			Truth:     g.truth,
-		}}
+		}, how: g.how}
 		at[addr] = e
 		l.byName[e.Name] = e
 		l.proxies = append(l.proxies, e)
+	}
+	if g.how.silent {
+		quiet, err := l.hush(listeners, at)
+		if err != nil {
+			return err
+		}
+		l.silences = append(l.silences, quiet)
+		l.running.Go(func() { quiet.run(serving) })
+		return nil
 	}
 	for _, ln := range listeners {
 		l.running.Add(1)
@@ -81,7 +91,7 @@ func (l *Lab) accept(ctx context.Context, ln net.Listener, serve behaviour, at m
 func (l *Lab) track(conn net.Conn, e *entry) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || e.failing.Load() || len(l.conns) >= l.maxConns {
+	if l.closed || e.failing.Load() || len(l.conns)+int(l.quiet.Load()) >= l.maxConns {
 		return false
 	}
 	if conn.SetDeadline(time.Now().Add(connLife)) != nil {
@@ -99,10 +109,15 @@ func (l *Lab) untrack(conn net.Conn) {
 }
 
 // endConns resets the connections of some proxies; who serves them sees an error
-// and goes.
+// and goes. Those of silent ones end by their failing, or with the lab.
 func (l *Lab) endConns(which func(*entry) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.closed {
+		for _, s := range l.silences {
+			s.nudge()
+		}
+	}
 	var ending []net.Conn
 	for conn, e := range l.conns {
 		if which(e) {
@@ -190,6 +205,14 @@ func (s *session) hold() {
 		if _, err := s.Conn.Read(scrap[:]); err != nil {
 			return
 		}
+	}
+}
+
+// drain reads what the client says next, as far as it comes at once.
+func (s *session) drain() {
+	r := s.reader()
+	if _, err := r.Peek(1); err == nil {
+		r.Discard(r.Buffered())
 	}
 }
 

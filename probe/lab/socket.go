@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -31,9 +32,13 @@ func (l *Lab) open(ctx context.Context, g *group) ([]net.Listener, uint16, error
 	var all []net.Listener
 	port := uint16(g.port)
 	for _, addr := range g.addrs {
-		lc := net.ListenConfig{}
+		network := "tcp4"
+		if addr.Is6() {
+			network = "tcp6"
+		}
+		lc := net.ListenConfig{KeepAlive: -1}
 		lc.SetMultipathTCP(false)
-		ln, err := lc.Listen(ctx, "tcp4", netip.AddrPortFrom(addr, port).String())
+		ln, err := lc.Listen(ctx, network, netip.AddrPortFrom(addr, port).String())
 		if err != nil {
 			return nil, 0, err
 		}
@@ -46,11 +51,16 @@ func (l *Lab) open(ctx context.Context, g *group) ([]net.Listener, uint16, error
 
 func portOf(ln net.Listener) uint16 { return ln.Addr().(*net.TCPAddr).AddrPort().Port() }
 
+// isWithoutIPv6 says whether ::1 cannot be listened on because there is none.
+func isWithoutIPv6(err error) bool {
+	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)
+}
+
 // listenShared listens with one socket on all of 127.0.0.0/8. The socket is
 // bound to the loopback device before it is bound to an address, so that no
 // other host reaches it; where that is not possible it gives an error.
 func listenShared(ctx context.Context, port int) (net.Listener, error) {
-	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+	lc := net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		if outer := raw.Control(func(fd uintptr) {
 			err = syscall.SetsockoptString(int(fd), syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, "lo")

@@ -13,12 +13,17 @@ import (
 
 // socks4 is a SOCKS 4 proxy. With names it is a SOCKS 4A one, which takes
 // addresses as well.
-type socks4 struct{ names bool }
+type socks4 struct {
+	names bool
+	user  string // who must be named; "": anybody
+}
 
-// The replies of SOCKS 4: request granted, request rejected.
+// The replies of SOCKS 4: request granted, request rejected, and that the user
+// is another than identd says.
 const (
-	socks4Granted  = 90
-	socks4Rejected = 91
+	socks4Granted   = 90
+	socks4Rejected  = 91
+	socks4WrongUser = 93
 )
 
 func (p socks4) serve(ctx context.Context, s *session) {
@@ -26,7 +31,8 @@ func (p socks4) serve(ctx context.Context, s *session) {
 	if _, err := io.ReadFull(s, head[:]); err != nil || head[0] != 4 {
 		return
 	}
-	if _, err := s.readString(); err != nil { // the user's name
+	user, err := s.readString()
+	if err != nil {
 		return
 	}
 	reply := func(code byte) bool {
@@ -42,8 +48,12 @@ func (p socks4) serve(ctx context.Context, s *session) {
 		}
 		host = name
 	}
-	if head[1] != 1 {
+	switch {
+	case head[1] != 1:
 		reply(socks4Rejected)
+		return
+	case p.user != "" && user != p.user:
+		reply(socks4WrongUser)
 		return
 	}
 	to, err := s.dial(ctx, net.JoinHostPort(host, strconv.Itoa(int(port))))
@@ -54,6 +64,17 @@ func (p socks4) serve(ctx context.Context, s *session) {
 	defer s.lab.untrack(to)
 	if reply(socks4Granted) {
 		relay(s, to)
+	}
+}
+
+// socks4AnswersSocks5 takes a request of SOCKS 4, and answers it as SOCKS 5 would
+// a greeting.
+func socks4AnswersSocks5(_ context.Context, s *session) {
+	if _, err := io.ReadFull(s, make([]byte, 8)); err != nil {
+		return
+	}
+	if _, err := s.readString(); err == nil {
+		s.Write([]byte{5, socks5NoPassword})
 	}
 }
 
@@ -78,6 +99,10 @@ func (s *session) readString() (string, error) {
 type socks5 struct {
 	user, password string
 	refuses        bool // answers every request "not allowed by ruleset"
+	noNames        bool // takes addresses only
+	noAddresses    bool // takes names only
+	// then, if set, is what it does with what the client says behind the grant.
+	then func(s *session)
 }
 
 // What SOCKS 5 calls its methods, address types and replies.
@@ -92,6 +117,7 @@ const (
 	socks5NotAllowed   = 2
 	socks5Unreachable  = 4
 	socks5NoSuchAction = 7
+	socks5NoSuchKind   = 8
 )
 
 func (p socks5) serve(ctx context.Context, s *session) {
@@ -118,8 +144,18 @@ func (p socks5) serve(ctx context.Context, s *session) {
 		reply(socks5NoSuchAction)
 		return
 	}
-	if p.refuses {
+	switch named := head[3] == socks5Name; {
+	case p.refuses:
 		reply(socks5NotAllowed)
+		return
+	case p.noNames && named, p.noAddresses && !named:
+		reply(socks5NoSuchKind)
+		return
+	case p.then != nil:
+		if reply(socks5Granted) {
+			s.drain()
+			p.then(s)
+		}
 		return
 	}
 	to, err := s.dial(ctx, net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(port[:])))))

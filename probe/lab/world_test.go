@@ -11,10 +11,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"evenpool/probe/judge"
 )
 
 // world is a lab with a destination beside it, which answers with the path it
@@ -22,23 +25,29 @@ import (
 type world struct {
 	*Lab
 	plain, secure *httptest.Server
+	judge         atomic.Pointer[judge.Handler] // answers below /judge
 }
 
 func newWorld(t *testing.T, o Options) *world {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
+	world := new(world)
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/judge" {
+			world.judge.Load().ServeHTTP(w, r)
+			return
+		}
 		w.Header().Set("X-Seen", fmt.Sprintf("for=%s via=%s auth=%s agent=%s",
 			r.Header.Get("X-Forwarded-For"), r.Header.Get("Via"), r.Header.Get("Proxy-Authorization"), r.Header.Get("User-Agent")))
 		fmt.Fprintf(w, "you asked for %s", r.URL.Path)
 	})
-	w := &world{plain: httptest.NewServer(echo), secure: httptest.NewUnstartedServer(echo)}
-	w.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // cut handshakes are what it is there for
-	w.secure.StartTLS()
-	t.Cleanup(w.plain.Close)
-	t.Cleanup(w.secure.Close)
-	w.Lab = start(t, o)
-	return w
+	world.plain, world.secure = httptest.NewServer(echo), httptest.NewUnstartedServer(echo)
+	world.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // cut handshakes are what it is there for
+	world.secure.StartTLS()
+	t.Cleanup(world.plain.Close)
+	t.Cleanup(world.secure.Close)
+	world.Lab = start(t, o)
+	return world
 }
 
 func start(t *testing.T, o Options) *Lab {
@@ -75,6 +84,7 @@ func (w *world) client(t *testing.T, p Proxy) *http.Client {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(w.secure.Certificate())
+	roots.AppendCertsFromPEM(w.CA())
 	transport := &http.Transport{
 		Proxy:           http.ProxyURL(via),
 		TLSClientConfig: &tls.Config{RootCAs: roots},
@@ -106,6 +116,16 @@ func (w *world) wantRight(t *testing.T, c *http.Client, target string) (seen str
 	return seen
 }
 
+// each is one of each behaviour.
+func each(t *testing.T) []Spec {
+	t.Helper()
+	population, err := Mix("each", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return population
+}
+
 // dial opens a bare connection to a proxy.
 func dial(t *testing.T, p Proxy) *net.TCPConn {
 	t.Helper()
@@ -118,17 +138,29 @@ func dial(t *testing.T, p Proxy) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// ask sends a plain request over a bare connection.
-func (w *world) ask(t *testing.T, p Proxy) *net.TCPConn {
+// open is dial, with TLS to the proxy where the proxy speaks it.
+func (w *world) open(t *testing.T, p Proxy) net.Conn {
 	t.Helper()
 	conn := dial(t, p)
+	if p.URL.Scheme != "https" {
+		return conn
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(w.CA())
+	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: p.URL.Endpoint.Host()})
+}
+
+// ask sends a plain request over a bare connection.
+func (w *world) ask(t *testing.T, p Proxy) net.Conn {
+	t.Helper()
+	conn := w.open(t, p)
 	fmt.Fprintf(conn, "GET %s/a/page HTTP/1.1\r\nHost: lab\r\n\r\n", w.plain.URL)
 	return conn
 }
 
-func (w *world) askConnect(t *testing.T, p Proxy, target string) *net.TCPConn {
+func (w *world) askConnect(t *testing.T, p Proxy, target string) net.Conn {
 	t.Helper()
-	conn := dial(t, p)
+	conn := w.open(t, p)
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: lab\r\n\r\n", target)
 	return conn
 }
@@ -145,7 +177,7 @@ func hostport(t *testing.T, target string) string {
 func (l *Lab) connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns)
+	return len(l.conns) + int(l.quiet.Load())
 }
 
 // readAnswer reads an HTTP answer off a bare connection.
