@@ -76,7 +76,7 @@ sources:
     allow_addresses: [127.0.0.0/8]
 pools:
   - name: demo
-    probe: {schedule: "* * * * *", timeout: 4s, confirm_after: 2s}
+    probe: {schedule: "@every 1m", timeout: 4s, confirm_after: 2s}
     eligibility: {schemes: [http, socks4, socks4a, socks5], require: [http, tls]}
 `
 
