@@ -3,6 +3,7 @@ package alloc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +39,34 @@ func (p *Pool) Unnamed(ctx context.Context, before time.Time, skip, n int) ([]Un
 	out := make([]Unnamed, len(list))
 	for i, z := range list {
 		out[i] = Unnamed{Claimed: records[i], Named: time.UnixMilli(countOf(z.Score)).UTC()}
+	}
+	return out, nil
+}
+
+// UnnamedThese is Unnamed for certain proxies, whenever they were named: it gives those of them that
+// are known, in their order. It reads 500 at a time.
+func (p *Pool) UnnamedThese(ctx context.Context, endpoints []string) ([]Unnamed, error) {
+	records, err := p.Records(ctx, endpoints)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := withBudget(ctx)
+	defer cancel()
+	out := make([]Unnamed, 0, len(records))
+	for some := range slices.Chunk(records, maxPerCall) {
+		names := make([]string, len(some))
+		for i, r := range some {
+			names[i] = r.Endpoint
+		}
+		named, err := p.store.client.ZMScore(ctx, p.keys.named, names...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("unnamed in pool %s: %w", p.name, readError(err))
+		}
+		for i, r := range some {
+			if r.Version > 0 {
+				out = append(out, Unnamed{Claimed: r, Named: time.UnixMilli(countOf(named[i])).UTC()})
+			}
+		}
 	}
 	return out, nil
 }

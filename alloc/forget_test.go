@@ -79,6 +79,10 @@ func TestNamedAges(t *testing.T) {
 		if list, err := pool.Unnamed(t.Context(), start.Add(time.Minute), 1, 1); err != nil || names(list) != "c:1" {
 			t.Errorf("the second: %v, %v", list, err)
 		}
+		these, err := pool.UnnamedThese(t.Context(), []string{"d:1", "unknown:1", "a:1"})
+		if err != nil || names(these) != "d:1 a:1" || these[0].Version != 1 || !these[0].Named.Equal(start.Add(time.Hour)) || !these[1].Named.Equal(start) {
+			t.Errorf("these: %+v, %v", these, err)
+		}
 	})
 }
 

@@ -46,10 +46,12 @@ func nextProbe(in dueInput, random *rand.Rand) time.Time {
 	return shortlyBefore(in.nextRun.Add(time.Duration(steps-1)*in.interval), in.spread, random)
 }
 
-// shortlyBefore returns a random time within spread before at, or at itself.
+// shortlyBefore returns a random time within spread before at, or at itself. The
+// store keeps whole milliseconds: the earliest is one later than spread would have
+// it, so that a cycle whose time for probing ends there does not wait for it.
 func shortlyBefore(at time.Time, spread time.Duration, random *rand.Rand) time.Time {
-	if spread <= 0 {
+	if spread <= time.Millisecond {
 		return at
 	}
-	return at.Add(-time.Duration(random.Int64N(int64(spread))))
+	return at.Add(-time.Duration(random.Int64N(int64(spread - time.Millisecond))))
 }

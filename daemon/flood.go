@@ -30,7 +30,7 @@ func (c *cycle) putOffFloods(ctx context.Context, items []*item) (left []*item, 
 			continue
 		}
 		off = append(off, alloc.Settlement{Endpoint: it.claimed.Endpoint, Version: it.claimed.Version,
-			Due: c.turnDue(it.turn), Action: alloc.Keep})
+			Due: c.turnDue(it), Action: alloc.Keep})
 	}
 	c.report.PutOff += len(off)
 	_, err = c.store.Settle(ctx, off, c.settle)
@@ -47,12 +47,15 @@ func (c *cycle) notAsked(it *item) {
 	}
 }
 
-// turnDue is when a candidate is due that waits for so many runs: of a thousand of
-// one network 64 come with each, and the rest is not claimed in vain every time. It
-// comes before those that were asked in the run before.
-func (c *cycle) turnDue(turn int) time.Time {
-	runs := time.Duration(min(turn, maxBackoffSteps)-1) * c.cfg.Probe.Schedule.Interval()
-	return shortlyBefore(c.next.Add(runs-c.grace), c.grace, c.random)
+// turnDue is when a candidate is due that waits for its turn: of a thousand of one
+// network 64 come with each run, and the rest is not claimed in vain every time.
+// Those that were never asked come before those that were.
+func (c *cycle) turnDue(it *item) time.Time {
+	due := c.next.Add(time.Duration(min(it.turn, maxBackoffSteps)-1) * c.cfg.Probe.Schedule.Interval())
+	if it.record.LastProbe.IsZero() {
+		due = due.Add(-c.grace)
+	}
+	return shortlyBefore(due, c.grace, c.random)
 }
 
 // admitKey is how dialAdmitted is told what to leave out.

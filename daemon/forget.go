@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"evenpool/alloc"
@@ -33,15 +34,47 @@ func (p *pool) twoRounds() time.Duration {
 	return 2 * slowest
 }
 
-// crowdOut forgets up to so many candidates to make room for new ones, those first
-// that nothing has spoken for longest. They are none that a list still names.
-func (p *pool) crowdOut(ctx context.Context, now time.Time, most int) (int, error) {
-	return p.forget(ctx, now, now.Add(-min(p.twoRounds(), p.unnamedFor())), most)
+// crowdOut forgets up to so many candidates to make room for new ones: first those
+// that nothing has spoken for longest, and lists have not named for two rounds; then
+// those that lists do name, but that are passed over today.
+//
+// Nothing else that lists name is ever pushed out. So it cannot happen that two
+// lists, or two hosts, push out one another's candidates at every fetch: what goes is
+// not offered again today, and tomorrow has another order. Of a list on another host
+// that came first, what is too much is passed over there as soon as it is known how
+// much we would offer (see others), and is old two rounds later.
+func (p *pool) crowdOut(ctx context.Context, now time.Time, most int, passedOver iter.Seq[string]) (int, error) {
+	dropped, err := p.forget(ctx, now, now.Add(-min(p.twoRounds(), p.unnamedFor())), most)
+	if err != nil || dropped >= most {
+		return dropped, err
+	}
+	pages := 0
+	page := make([]string, 0, forgetPage)
+	look := func() error {
+		list, err := p.store.UnnamedThese(ctx, page)
+		if err != nil {
+			return err
+		}
+		page = page[:0]
+		pages++
+		gone, _, _, err := p.drop(ctx, now, now, list[:min(len(list), most-dropped)])
+		dropped += gone
+		return err
+	}
+	for endpoint := range passedOver {
+		if page = append(page, endpoint); len(page) == forgetPage {
+			if err := look(); err != nil || dropped >= most || pages == forgetPages {
+				return dropped, err
+			}
+		}
+	}
+	if len(page) > 0 {
+		err = look()
+	}
+	return dropped, err
 }
 
 // forget drops up to so many candidates that nothing has spoken for since before.
-// Members stay, and so does what has passed a probe within the time for which an
-// unnamed candidate is kept.
 func (p *pool) forget(ctx context.Context, now, before time.Time, most int) (dropped int, err error) {
 	skip := 0
 	for range forgetPages {
@@ -55,22 +88,29 @@ func (p *pool) forget(ctx context.Context, now, before time.Time, most int) (dro
 		if len(list) == 0 {
 			break
 		}
-		what := make([]alloc.Forgetting, len(list))
-		stay := 0 // of those that live on, those that are still within what is looked at
-		for i, u := range list {
-			what[i] = alloc.Forgetting{Unnamed: u, Spoken: p.spokenFor(u, now)}
-			if !what[i].Spoken.IsZero() && what[i].Spoken.Before(before) {
-				stay++
-			}
-		}
-		gone, spared, err := p.store.Forget(ctx, what, now, p.claimEnd(now))
+		gone, moved, stay, err := p.drop(ctx, now, before, list)
 		dropped += gone
 		if err != nil {
 			return dropped, err
 		}
-		skip += len(list) - gone - spared + stay
+		skip += len(list) - gone - moved + stay
 	}
 	return dropped, nil
+}
+
+// drop drops candidates, but not members and not what has passed a probe within the
+// time for which an unnamed candidate is kept. It says how many are gone, how many
+// were noted as spoken for, and how many of these not since before.
+func (p *pool) drop(ctx context.Context, now, before time.Time, list []alloc.Unnamed) (gone, moved, stay int, err error) {
+	what := make([]alloc.Forgetting, len(list))
+	for i, u := range list {
+		what[i] = alloc.Forgetting{Unnamed: u, Spoken: p.spokenFor(u, now)}
+		if !what[i].Spoken.IsZero() && what[i].Spoken.Before(before) {
+			stay++
+		}
+	}
+	gone, moved, err = p.store.Forget(ctx, what, now, p.claimEnd(now))
+	return gone, moved, stay, err
 }
 
 // spokenFor says when something spoke for a candidate that no list names: it passed,

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,12 +37,8 @@ func (p *pool) offerAll(ctx context.Context) {
 	}
 }
 
-// offerSource offers what is chosen of a source's list. Where the store has no room
-// for all that is new, as much is forgotten there as nothing has spoken for in a
-// while (see crowdedOut), and what then finds no room waits for another fetch.
-// Nothing that lists still name is ever pushed out by something else that they
-// name: so it cannot happen that two lists, or two hosts, push out one another's
-// candidates at every fetch.
+// offerSource offers what is chosen of a source's list, and makes room in the store
+// for what is new. What then finds no room waits for another fetch.
 func (p *pool) offerSource(ctx context.Context, s *source) error {
 	// Sources of one pool share its room, and take turns at looking how much there is.
 	p.offering.Lock()
@@ -54,17 +51,17 @@ func (p *pool) offerSource(ctx context.Context, s *source) error {
 	if err != nil {
 		return err
 	}
-	offers, cut, demand := p.chooseFor(s, others, now)
-	if err := p.store.SetMeta(ctx, map[string]string{metaDemand + s.cfg.Name: demandText(demand, now)}); err != nil {
+	o := p.chooseFor(s, others, now)
+	if err := p.store.SetMeta(ctx, map[string]string{metaDemand + s.cfg.Name: demandText(o.demand, now)}); err != nil {
 		return err
 	}
-	offered, err := p.store.OfferUpTo(ctx, offers, now, p.cfg.MaxCandidates)
+	offered, err := p.store.OfferUpTo(ctx, o.offers, now, p.cfg.MaxCandidates)
 	if err != nil {
 		return err
 	}
 	crowdedOut := 0
 	if left := offered.Left; len(left) > 0 {
-		if crowdedOut, err = p.crowdOut(ctx, now, len(left)); err != nil {
+		if crowdedOut, err = p.crowdOut(ctx, now, len(left), o.passedOver); err != nil {
 			return err
 		}
 		if crowdedOut > 0 {
@@ -76,37 +73,31 @@ func (p *pool) offerSource(ctx context.Context, s *source) error {
 			left = again.Left
 		}
 		if len(left) > 0 {
-			if cut == nil {
-				cut = api.Counts{}
+			if o.cut == nil {
+				o.cut = api.Counts{}
 			}
-			cut[noRoom] += len(left)
+			o.cut[noRoom] += len(left)
 		}
 	}
-	before := s.statusIn(p).Refused
-	s.setCut(p, cut)
 	log := p.log.Debug
-	if after := s.statusIn(p).Refused; crowdedOut > 0 || !sameCounts(before, after) {
+	if changed := s.setCut(p, o.cut); changed || crowdedOut > 0 {
 		log = p.log.Info
 	}
-	log("offered", "source", s.cfg.Name, "candidates", len(offers), "new", offered.New, "cut", cut, "crowded_out", crowdedOut)
+	log("offered", "source", s.cfg.Name, "candidates", len(o.offers), "new", offered.New, "cut", o.cut, "crowded_out", crowdedOut)
 	return nil
 }
 
-func sameCounts(a, b api.Counts) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for reason, n := range a {
-		if m, ok := b[reason]; !ok || m != n {
-			return false
-		}
-	}
-	return true
+// offering is what a pool does with one source's list.
+type offering struct {
+	offers []alloc.Offer // in the day's order
+	cut    api.Counts    // what of the list is not offered
+	demand int           // how many offers there were if there were room
+	// passedOver gives what the pool's lists name and today is not offered, those
+	// that came nearest to it first.
+	passedOver iter.Seq[string]
 }
 
-// chooseFor returns the offers of one source, in the day's order, what of its list
-// is not offered, and how many would be if there were room.
-func (p *pool) chooseFor(s *source, others []int, now time.Time) (offers []alloc.Offer, cut api.Counts, demand int) {
+func (p *pool) chooseFor(s *source, others []int, now time.Time) (o offering) {
 	order := dayOrder(p.cfg.Name, now)
 	lists := make([]named, len(p.sources))
 	for i, each := range p.sources {
@@ -117,13 +108,22 @@ func (p *pool) chooseFor(s *source, others []int, now time.Time) (offers []alloc
 	c := choose(lists, others, p.cfg.MaxCandidates)
 	at := slices.Index(p.sources, s)
 	records := recorder{pool: p, first: now, known: map[string][]byte{}}
-	offers = make([]alloc.Offer, 0, len(lists[at].list))
+	o = offering{offers: make([]alloc.Offer, 0, len(lists[at].list)), cut: c.cut[at], demand: c.demand[at]}
 	for _, r := range lists[at].list {
 		if _, ok := c.chosen[r.rank]; ok {
-			offers = append(offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: records.of(r.endpoint)})
+			o.offers = append(o.offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: records.of(r.endpoint)})
 		}
 	}
-	return offers, c.cut[at], c.demand[at]
+	o.passedOver = func(yield func(string) bool) {
+		for _, list := range lists {
+			for _, r := range list.list {
+				if _, ok := c.chosen[r.rank]; !ok && !yield(r.endpoint.String()) {
+					return
+				}
+			}
+		}
+	}
+	return o
 }
 
 // recorder makes the first records of candidates. Most are alike: each kind is

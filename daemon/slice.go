@@ -287,7 +287,7 @@ func (c *cycle) settlement(it *item, now time.Time) alloc.Settlement {
 		s.Action = alloc.Forget
 		return s
 	case it.turn > 0:
-		s.Due = c.turnDue(it.turn)
+		s.Due = c.turnDue(it)
 		return s
 	case !it.probed:
 		return s

@@ -194,11 +194,13 @@ func (s *source) usable() bool {
 	return s.claims != nil && !s.gone
 }
 
-// setCut notes what was not offered to a pool.
-func (s *source) setCut(p *pool, cut api.Counts) {
+// setCut notes what was not offered to a pool, and says whether it is a change.
+func (s *source) setCut(p *pool, cut api.Counts) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	changed = !maps.Equal(s.cut[p], cut)
 	s.cut[p] = cut
+	return changed
 }
 
 // status is how the list is for all of its pools: of each reason to offer less of
