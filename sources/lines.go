@@ -15,8 +15,9 @@ var ErrTooLarge = errors.New("the list is too large")
 // are like: what a line has beyond the buffer is read and dropped.
 type lineReader struct {
 	r      *bufio.Reader
-	max    int // bytes in a line, its end not counted
-	number int // of the line returned last, from 1
+	max    int  // bytes in a line, its end not counted
+	number int  // of the line returned last, from 1
+	ended  bool // it had an end, and is not merely where the stream ends
 }
 
 func newLineReader(r io.Reader, longest int) *lineReader {
@@ -40,14 +41,26 @@ func (l *lineReader) next() (line []byte, long bool, err error) {
 		return nil, false, err
 	}
 	l.number++
+	l.ended = err == nil
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-	if l.number == 1 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // byte order mark
-	}
 	if len(line) > l.max {
 		line, long = line[:l.max], true
 	}
 	return line, long, nil
+}
+
+// ahead returns what follows the line returned last, as far as there is room; it
+// makes that line invalid.
+func (l *lineReader) ahead() []byte {
+	ahead, _ := l.r.Peek(l.r.Size() - 1)
+	return ahead
+}
+
+// skip drops so many bytes of what ahead returned, which are whole lines.
+func (l *lineReader) skip(length int) {
+	dropped, _ := l.r.Peek(length)
+	l.number += bytes.Count(dropped, []byte("\n"))
+	l.r.Discard(length)
 }
 
 // boundedReader ends with ErrTooLarge where the stream goes on after its limit.

@@ -17,6 +17,7 @@ func TestPublishedLists(t *testing.T) {
 	if dir == "" {
 		t.Skip("EVENPOOL_LISTS does not name a directory of published lists")
 	}
+	files := 0
 	for _, c := range []struct {
 		file                string
 		scheme              proxyurl.Scheme
@@ -51,7 +52,40 @@ func TestPublishedLists(t *testing.T) {
 			records: 1323, rejected: 1323, rejects: map[Reason]int{"unparseable": 1323}, err: ErrUnreadable},
 		{file: "iplocate-free-proxy-list.20260419.port-flood.scheme.txt", scheme: proxyurl.HTTP, format: "scheme",
 			records: 8328, pairs: 8328, endpoints: 8328},
+		{file: "zloi-user-hideip.me.connect.colon-country.txt", scheme: proxyurl.HTTP, format: "colon-country",
+			records: 1311, pairs: 1311, endpoints: 1311},
+		{file: "rdavydov-proxy-list.geo-http.pipe.txt", scheme: proxyurl.HTTP, format: "pipe",
+			records: 554, pairs: 554, endpoints: 554},
+		{file: "clarketm-proxy-list.20230324.annotated.txt", scheme: proxyurl.HTTP, format: "annotated",
+			records: 406, pairs: 400, endpoints: 400, rejected: 6, rejects: map[Reason]int{"unparseable": 6}},
+		{file: "roosterkid-openproxylist.HTTPS.20220925.emoji-annotated.txt", scheme: proxyurl.HTTP, format: "emoji",
+			records: 42, pairs: 35, endpoints: 35, rejected: 7, rejects: map[Reason]int{"unparseable": 7}},
+		{file: "yoannchb-pro-https-proxies.header.csv", scheme: proxyurl.HTTP, format: "csv",
+			records: 35, pairs: 35, endpoints: 35},
+		{file: "sunny9577-proxy-scraper.http_proxies.noheader.csv", scheme: proxyurl.HTTP, format: "csv",
+			records: 40, pairs: 40, endpoints: 40},
+		{file: "notcoderguy-geoproxy-db.SOCKS5.hostport-first.csv", scheme: proxyurl.SOCKS5, format: "csv",
+			records: 26, pairs: 26, endpoints: 26},
+		{file: "jetkai-proxy-list.proxies.columns-are-protocols.csv", scheme: proxyurl.HTTP, format: "csv",
+			records: 15, pairs: 60, endpoints: 58},
+		{file: "jetkai-proxy-list.proxies-advanced.multi-port.csv", scheme: proxyurl.HTTP, format: "csv",
+			records: 4, pairs: 8, endpoints: 5},
+		{file: "monosans-proxy-list.proxies.json", scheme: proxyurl.HTTP, format: "json",
+			records: 216, pairs: 216, endpoints: 208},
+		{file: "a2u-free-proxy-list.strings.json", scheme: proxyurl.SOCKS5, format: "json",
+			records: 2, pairs: 2, endpoints: 2},
+		{file: "fate0-proxylist.first-half.jsonl", scheme: proxyurl.HTTP, format: "jsonl",
+			records: 125, pairs: 125, endpoints: 112},
+		{file: "fyvri-fresh-proxy-list.https.yaml", scheme: proxyurl.HTTP, format: "yaml",
+			records: 20, pairs: 20, endpoints: 20},
+		{file: "fyvri-fresh-proxy-list.https.xml", scheme: proxyurl.HTTP, format: "xml",
+			records: 15, pairs: 15, endpoints: 15},
+		{file: "free-proxy-list.net.20210814-capture.table.html", scheme: proxyurl.HTTP, format: "html",
+			records: 24, pairs: 24, endpoints: 24},
+		{file: "vakhov-fresh-proxy-list.semicolon-flags.csv", scheme: proxyurl.HTTP, format: "csv",
+			records: 19, pairs: 22, endpoints: 19},
 	} {
+		files++
 		t.Run(c.file, func(t *testing.T) {
 			f, err := os.Open(filepath.Join(dir, c.file))
 			if err != nil {
@@ -83,5 +117,8 @@ func TestPublishedLists(t *testing.T) {
 				t.Errorf("rejects %v, want %v", l.Rejects, c.rejects)
 			}
 		})
+	}
+	if files != 27 {
+		t.Errorf("%d files, want all 27", files)
 	}
 }

@@ -73,9 +73,6 @@ func TestLines(t *testing.T) {
 		{line: "Array", why: "unparseable"},
 		{line: "1.2.3.4", why: "unparseable"},
 		{line: "1.2.3.4 80", why: "unparseable"},
-		{line: "1.2.3.4:80 US", why: "unparseable"},
-		{line: "1.2.3.4:80,US", why: "bad-port"},
-		{line: "1.2.3.4:80:Germany", why: "unparseable"},
 		{line: "updated at 2026-08-22 10:00:01", why: "unparseable"},
 		{line: "Socks proxy=https://example.org/socks.txt", why: "unparseable"},
 		{line: "https://example.org/list.txt", why: "unparseable"},
@@ -160,7 +157,7 @@ nonsense
 		t.Errorf("candidates %v, want %v", got, want)
 	}
 	l.Candidates = nil
-	want := List{Source: "mixed", Format: "plain", Records: 9, Duplicates: 3, Rejects: map[Reason]int{"unparseable": 1},
+	want := List{Source: "mixed", Format: "scheme", Records: 9, Duplicates: 3, Rejects: map[Reason]int{"unparseable": 1},
 		Pairs:   4, // 1.2.3.4:80 under http and socks5, 1.2.3.5:80 under https and http
 		Samples: []Reject{{Line: 9, Reason: "unparseable", Text: "nonsense"}}}
 	if !reflect.DeepEqual(l, want) {

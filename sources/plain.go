@@ -1,85 +1,14 @@
 package sources
 
-import (
-	"net/netip"
-	"strings"
-
-	"evenpool/sources/proxyurl"
-)
-
-// plainFormat reads an address alone on its line: "host:port",
-// "user:pass@host:port" or "host:port:user:pass". It claims every line.
+// plainFormat reads "host:port", alone on its line. It claims every line.
 type plainFormat struct{}
 
 func (plainFormat) name() string { return "plain" }
 
 func (plainFormat) parse(line string) (record, bool) {
 	e, err := parseAddress(line)
+	if err == nil && e.HasUser() { // the userPassFormat's
+		return record{reject: reasonUnparseable}, true
+	}
 	return record{endpoint: e, reject: reasonOf(err)}, true
-}
-
-// parseAddress reads the three ways of writing an address. In "user:pass@" both
-// are percent-encoded, as in a URL; in "host:port:user:pass" they are raw, and
-// the password is the rest of the line.
-//
-// Lists are damaged in ways that look like these: two addresses glued together
-// read as an address with a user. What looks like that is refused; a proxy
-// whose user is called 192.0.2.7 is lost, and no made-up one is offered.
-func parseAddress(text string) (proxyurl.Endpoint, error) {
-	damaged := &proxyurl.ParseError{Reason: proxyurl.ReasonUnparseable}
-	if strings.ContainsAny(text, " \t") || strings.Contains(text, "://") {
-		return proxyurl.Endpoint{}, damaged // prose, or several addresses
-	}
-	host, port, user, pass, ok := cutTail(text)
-	if !ok {
-		e, err := proxyurl.ParseEndpoint(text)
-		if err == nil && looksLikeAddress(e.User()) {
-			return proxyurl.Endpoint{}, damaged
-		}
-		return e, err
-	}
-	_, err := netip.ParseAddr(host)
-	named := err != nil
-	if looksLikeAddress(user) ||
-		named && strings.Contains(user+pass, "@") { // or is it user:pass@host:port?
-		return proxyurl.Endpoint{}, damaged
-	}
-	number, err := proxyurl.ParsePort(port)
-	if err != nil {
-		return proxyurl.Endpoint{}, err
-	}
-	if user == "" || pass == "" {
-		return proxyurl.Endpoint{}, &proxyurl.ParseError{Reason: proxyurl.ReasonUser}
-	}
-	return proxyurl.NewEndpoint(host, number, user, pass)
-}
-
-// cutTail cuts "host:port:user:pass" into its parts. ok is false unless host is
-// dotted or an IPv6 address in brackets, and port a number: else the first parts
-// may as well be a user and a password.
-func cutTail(text string) (host, port, user, pass string, ok bool) {
-	rest := text
-	if strings.HasPrefix(text, "[") {
-		host, rest, ok = strings.Cut(text[1:], "]:")
-		ok = ok && strings.Contains(host, ":")
-	} else {
-		host, rest, ok = strings.Cut(text, ":")
-		ok = ok && strings.Contains(host, ".")
-	}
-	if !ok {
-		return "", "", "", "", false
-	}
-	port, rest, ok = strings.Cut(rest, ":")
-	if !ok || port == "" || strings.Trim(port, "0123456789") != "" {
-		return "", "", "", "", false
-	}
-	user, pass, ok = strings.Cut(rest, ":")
-	return host, port, user, pass, ok
-}
-
-// looksLikeAddress says whether a user's name is an address, or one that was
-// damaged: dotted numbers, or the beginning of an IPv6 address in brackets.
-func looksLikeAddress(user string) bool {
-	return strings.HasPrefix(user, "[") ||
-		strings.Contains(user, ".") && strings.Trim(user, "0123456789.") == ""
 }

@@ -6,10 +6,10 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// schemeFormat reads "scheme://ADDRESS", where ADDRESS is anything that the plain
-// format takes, with at most one "/" behind it. A line that begins with the name
-// of a scheme that evenpool does not speak (vmess, trojan, ...) is claimed and
-// rejected, whatever follows.
+// schemeFormat reads "scheme://RECORD", where RECORD is anything that the other
+// line formats take, with at most one "/" behind an address alone. A line that
+// begins with the name of a scheme that evenpool does not speak (vmess, trojan,
+// ...) is claimed and rejected, whatever follows.
 type schemeFormat struct{}
 
 func (schemeFormat) name() string { return "scheme" }
@@ -23,6 +23,7 @@ func (schemeFormat) parse(line string) (record, bool) {
 	if err != nil {
 		return record{reject: reasonOf(err)}, true
 	}
-	e, err := parseAddress(strings.TrimSuffix(rest, "/"))
-	return record{scheme: scheme, endpoint: e, reject: reasonOf(err)}, true
+	r := parseLine(lineFormats()[1:], strings.TrimSuffix(rest, "/"))
+	r.claims = claimOf(scheme)
+	return r, true
 }

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,18 +20,18 @@ var (
 
 // soundness says whether a list, looked at alone, is one: no page of markup, not
 // mostly unreadable, not empty.
-func soundness(l List, markup bool) error {
-	bad := 0
+func (c *collector) soundness() error {
+	l, bad, read := c.list, 0, c.read()
 	for reason, n := range l.Rejects {
 		if unreadable(reason) {
 			bad += n
 		}
 	}
 	switch {
-	case markup:
+	case c.markup:
 		return ErrMarkup
-	case 2*bad > l.Records:
-		return fmt.Errorf("%w: %d of %d (%s)", ErrUnreadable, bad, l.Records, countsText(l.Rejects))
+	case 2*bad > read:
+		return fmt.Errorf("%w: %d of %d (%s)", ErrUnreadable, bad, read, countsText(l.Rejects))
 	case len(l.Candidates) == 0 && l.Records > 0:
 		return fmt.Errorf("%w in %d records (%s)", ErrEmpty, l.Records, countsText(l.Rejects))
 	case len(l.Candidates) == 0:
@@ -48,9 +49,9 @@ func shrunk(l List, before int) error {
 	return nil
 }
 
-// looksLikeMarkup says whether a list's first line begins a document of HTML or
-// XML.
-func looksLikeMarkup(line []byte) bool {
+// looksLikeMarkup says whether a list begins like a document of HTML or XML.
+func looksLikeMarkup(start []byte) bool {
+	line := bytes.TrimLeft(start, " \t\r\n")
 	if len(line) < 2 || line[0] != '<' {
 		return false
 	}

@@ -1,0 +1,26 @@
+package sources
+
+import "evenpool/sources/proxyurl"
+
+// claims is a set of what proxyurl.Claims lists: bit i stands for the i-th.
+type claims uint8
+
+// claimOf returns the set of one scheme; the empty one for "".
+func claimOf(scheme proxyurl.Scheme) claims {
+	for i, s := range proxyurl.Claims() {
+		if s == scheme {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// list returns what is in the set, in the order of proxyurl.Claims.
+func (c claims) list() (schemes []proxyurl.Scheme) {
+	for i, s := range proxyurl.Claims() {
+		if c&(1<<i) != 0 {
+			schemes = append(schemes, s)
+		}
+	}
+	return schemes
+}

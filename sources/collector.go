@@ -1,0 +1,229 @@
+package sources
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+
+	"evenpool/sources/proxyurl"
+)
+
+// maxSamples bounds List.Samples, sampleBytes the text of one.
+const (
+	maxSamples  = 5
+	sampleBytes = 120
+)
+
+// collector gathers records into a List. For each record a format calls begin,
+// and then, for every address in it, one of the take methods or reject.
+type collector struct {
+	src      Source
+	limits   Limits
+	fallback claims // of a record that names no scheme
+
+	list    List
+	number  int            // of the record that is read now
+	formats map[string]int // how many records each has
+	markup  bool           // the list begins like HTML or XML
+
+	// Of an address and a port alone, which nearly all are, a few bytes are kept
+	// until the end.
+	entries []entry
+	dotted  map[uint64]int32            // into entries, by entry.key
+	others  []proxyurl.Endpoint         // all that are not dotted
+	index   map[proxyurl.Endpoint]int32 // of these, into entries
+	hints   hints
+
+	accepted int // claims of candidates, not counting repeats
+	users    bool
+}
+
+// entry is a candidate while the list is read.
+type entry struct {
+	key    uint64 // IPv4 address and port; for another endpoint its place in others
+	claims claims
+	other  bool
+	hint   uint16
+}
+
+func newCollector(src Source, limits Limits) *collector {
+	return &collector{
+		src: src, limits: limits, fallback: claimOf(src.Scheme),
+		list:    List{Source: src.Name},
+		formats: make(map[string]int),
+		dotted:  make(map[uint64]int32),
+		index:   make(map[proxyurl.Endpoint]int32),
+	}
+}
+
+// begin counts a record.
+func (c *collector) begin(number int) {
+	c.list.Records++
+	c.number = number
+}
+
+// takeDotted takes in an IPv4 address and a port, or says why not.
+func (c *collector) takeDotted(addr [4]byte, port uint16) Reason {
+	return c.take4(addr, port, c.fallback, 0)
+}
+
+// take takes in an endpoint, or says why not.
+func (c *collector) take(e proxyurl.Endpoint, named claims, hint Hint) Reason {
+	named = cmp.Or(named, c.fallback)
+	addr, isAddr := e.Addr()
+	switch {
+	case isAddr && addr.Is4() && !e.HasUser():
+		return c.take4(addr.As4(), e.Port(), named, c.hints.of(hint))
+	case named == 0:
+		return ReasonNoScheme
+	case isAddr:
+		if err := c.src.Allow.Check(addr); err != nil {
+			return reasonOf(err)
+		}
+	}
+	at, known := c.index[e]
+	switch {
+	case known:
+		c.again(&c.entries[at], named, c.hints.of(hint))
+	case len(c.entries) >= c.limits.MaxCandidates:
+		return ReasonTooMany
+	default:
+		c.index[e] = int32(len(c.entries))
+		c.add(entry{key: uint64(len(c.others)), claims: named, other: true, hint: c.hints.of(hint)})
+		c.others = append(c.others, e)
+		c.users = c.users || e.HasUser()
+	}
+	return ""
+}
+
+func (c *collector) take4(addr [4]byte, port uint16, named claims, hint uint16) Reason {
+	if named == 0 {
+		return ReasonNoScheme
+	}
+	if err := c.src.Allow.Check(netip.AddrFrom4(addr)); err != nil {
+		return reasonOf(err)
+	}
+	key := uint64(binary.BigEndian.Uint32(addr[:]))<<16 | uint64(port)
+	at, known := c.dotted[key]
+	switch {
+	case known:
+		c.again(&c.entries[at], named, hint)
+	case len(c.entries) >= c.limits.MaxCandidates:
+		return ReasonTooMany
+	default:
+		c.dotted[key] = int32(len(c.entries))
+		c.add(entry{key: key, claims: named, hint: hint})
+	}
+	return ""
+}
+
+func (c *collector) add(e entry) {
+	c.entries = append(c.entries, e)
+	c.accepted += bits.OnesCount8(uint8(e.claims))
+}
+
+// again takes in what a list says of an endpoint that it has named before.
+func (c *collector) again(e *entry, named claims, hint uint16) {
+	c.list.Duplicates += bits.OnesCount8(uint8(named & e.claims))
+	c.accepted += bits.OnesCount8(uint8(named &^ e.claims))
+	e.claims |= named
+	if e.hint == 0 {
+		e.hint = hint
+	}
+}
+
+// takeRecord takes in what a line says, or rejects it.
+func (c *collector) takeRecord(r record, line string) {
+	reason := r.reject
+	if reason == "" {
+		reason = c.take(r.endpoint, r.claims, r.hint)
+	}
+	if reason != "" {
+		c.reject(reason, line, showLine)
+	}
+}
+
+// reject counts what gave no candidate. show makes of raw what is safe to show.
+func (c *collector) reject(reason Reason, raw string, show func(raw string) string) {
+	if c.list.Rejects == nil {
+		c.list.Rejects = make(map[Reason]int)
+	}
+	c.list.Rejects[reason]++
+	if len(c.list.Samples) < maxSamples {
+		c.list.Samples = append(c.list.Samples, Reject{Line: c.number, Reason: reason, Text: show(raw)})
+	}
+}
+
+// asIs shows what is safe already.
+func asIs(shown string) string { return shown }
+
+// read returns how many addresses were looked at, good and bad, for each scheme.
+func (c *collector) read() int { return c.accepted + c.list.Duplicates + c.list.Rejected() }
+
+// finish turns what was gathered into a List.
+func (c *collector) finish() List {
+	c.dotted, c.index = nil, nil // not needed any more: room for the candidates
+	sets := make(map[claims][]proxyurl.Scheme)
+	if len(c.entries) > 0 {
+		c.list.Candidates = make([]Candidate, len(c.entries))
+	}
+	for i, e := range c.entries {
+		set, ok := sets[e.claims] // one slice for all that claim the same
+		if !ok {
+			set = e.claims.list()
+			sets[e.claims] = set
+		}
+		to := &c.list.Candidates[i]
+		to.Schemes, to.Hint = set, c.hints.at(e.hint)
+		if e.other {
+			to.Endpoint = c.others[e.key]
+			continue
+		}
+		var addr [4]byte
+		binary.BigEndian.PutUint32(addr[:], uint32(e.key>>16))
+		to.Endpoint, _ = proxyurl.AddrEndpoint(netip.AddrFrom4(addr), uint16(e.key)) // it was one before
+	}
+	c.entries, c.others = nil, nil
+	c.list.Pairs = c.accepted
+	if c.users {
+		c.list.Pairs = countPairs(c.list.Candidates)
+	}
+	c.list.Format = c.mostFormat()
+	return c.list
+}
+
+// mostFormat names the format of most records; of two that are as frequent, the
+// first in formats.
+func (c *collector) mostFormat() (name string) {
+	most := 0
+	for _, f := range formats() {
+		if n := c.formats[f.name()]; n > most {
+			most, name = n, f.name()
+		}
+	}
+	return name
+}
+
+// countPairs counts what is unique by scheme, host and port, where some
+// endpoints differ by the user alone.
+func countPairs(candidates []Candidate) int {
+	type pair struct {
+		scheme proxyurl.Scheme
+		addr   netip.Addr
+		name   string
+		port   uint16
+	}
+	pairs := make(map[pair]struct{}, len(candidates))
+	for _, c := range candidates {
+		p := pair{port: c.Endpoint.Port()}
+		var ok bool
+		if p.addr, ok = c.Endpoint.Addr(); !ok {
+			p.name = c.Endpoint.Host()
+		}
+		for _, p.scheme = range c.Schemes {
+			pairs[p] = struct{}{}
+		}
+	}
+	return len(pairs)
+}

@@ -1,0 +1,67 @@
+package sources
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// jsonLinesFormat reads a document of JSON on each line, so that a damaged one
+// costs itself alone. A line is at most maxRecord bytes long.
+type jsonLinesFormat struct{}
+
+func (jsonLinesFormat) name() string { return "jsonl" }
+
+func (jsonLinesFormat) readsMarkup() bool { return false }
+
+// fits wants two lines at least that are objects from their beginning to their end,
+// and more of these than of others.
+func (jsonLinesFormat) fits(start []byte) bool {
+	if first, _ := cutSpaces(start); first != '{' {
+		return false
+	}
+	whole, other := 0, 0
+	for line := range bytes.Lines(start) {
+		ended := bytes.HasSuffix(line, []byte("\n"))
+		switch line = bytes.TrimSpace(line); {
+		case len(line) == 0 || !ended && whole > 0 && line[0] == '{': // cut by how far we look
+		case line[0] == '{' && line[len(line)-1] == '}':
+			whole++
+		default:
+			other++
+		}
+	}
+	return whole >= 2 && whole > other
+}
+
+func (f jsonLinesFormat) read(in *input, c *collector) error {
+	lines := newLineReader(in, max(maxRecord, c.limits.MaxLine))
+	t := newTree(c)
+	defer func() { c.formats[f.name()] += c.list.Records }()
+	whole := true // the last line is
+	for {
+		line, long, err := lines.next()
+		switch {
+		case err == io.EOF && !whole && !lines.ended:
+			return ErrTruncated
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		whole = json.Valid(line)
+		t.number = lines.number
+		switch {
+		case long:
+			c.begin(lines.number)
+			c.reject(ReasonLineTooLong, string(line), showLong)
+		case !whole || walkJSON(json.NewDecoder(bytes.NewReader(line)), t) != nil:
+			t.frames = t.frames[:0]
+			c.begin(lines.number)
+			c.reject(reasonUnparseable, string(line), showLine)
+		}
+	}
+}
