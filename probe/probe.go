@@ -69,8 +69,14 @@ type Check struct {
 	Stage      Stage  // where it ended; "" when ok
 	Detail     string // more words, escaped, at most some 200 bytes; "" when ok
 	// Since the check began; 0 when it did not come so far.
-	Connect, FirstByte, Total time.Duration
-	SeenAddress               netip.Addr // the asker's address as our own judge saw it; else invalid
+	Connect, Handshake, Secured, FirstByte, Total time.Duration
+
+	SeenAddress netip.Addr    // the asker's address as our own judge saw it; else invalid
+	Exit        netip.Addr    // the same, where the answer tells it; else invalid
+	Anonymity   Anonymity     // "": unknown
+	Verified    bool          // Anonymity and Exit rest on a signed answer
+	Found       CapabilitySet // what this check showed, whether asked for or not
+	Target      string        // the name of the target that was asked in place of a judge; "" for a judge
 }
 
 // Result is what one probe saw.
@@ -80,6 +86,11 @@ type Result struct {
 	Checks  []Check       // in the order asked; it ends with the first that is not ok
 	Outcome Outcome       // OK only if all were asked and ok; else that of the last check
 	Latency time.Duration // the longest Total of its checks
+
+	Found     CapabilitySet // of all checks
+	Exit      netip.Addr    // the address that the judges saw; invalid: unknown
+	Anonymity Anonymity     // the lowest that was seen; "": unknown
+	Verified  bool          // Anonymity and Exit rest on signed answers
 }
 
 // Last returns the check that decided, the zero Check when nothing was asked.
