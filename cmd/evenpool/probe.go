@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"net/url"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -35,7 +31,7 @@ Examples:
    evenpool probe --list - --judge-https https://example.org/robots.txt --expect User-agent`,
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.StringFlag{Name: "list", Usage: "`FILE` with proxies, one a line, in any form that a source may have; - is standard input"},
+			&cli.StringFlag{Name: "list", Usage: "`FILE` or URL of a list of proxies, in any format that a source may have; - is standard input"},
 			&cli.StringFlag{Name: "judge-http", Usage: "`URL` of a judge in place of the configuration's; shows http"},
 			&cli.StringFlag{Name: "judge-https", Usage: "`URL` of a judge in place of the configuration's; shows tls"},
 			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that the judge's page contains, with status 200; default: it is an evenpool judge"},
@@ -193,60 +189,27 @@ func probeCandidates(c *cli.Context, allow proxyurl.Allow) ([]sources.Candidate,
 	return candidates, nil
 }
 
+// listCandidates reads the list as a source is read. A record that names no scheme
+// is tried by all.
 func listCandidates(c *cli.Context, name string, allow proxyurl.Allow) ([]sources.Candidate, error) {
-	var r io.Reader = c.App.Reader
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--list: %w", err)
-		}
-		defer f.Close()
-		r = f
+	address, ok := listURL(name)
+	if !ok {
+		return nil, usageError("--list %s: no such file", proxyurl.Escape(name, 200))
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxListBytes+1)) // one more, so that the parser refuses it
+	src := sources.Source{Name: listName(name), URL: address, Scheme: proxyurl.Any, Allow: allow}
+	list, err := readList(c.Context, src, c.App.Reader)
+	offered, refused := sources.Offerable(list, src)
+	for why, n := range refused {
+		fmt.Fprintf(c.App.ErrWriter, "%d left out: %s\n", n, why)
+	}
+	for _, sample := range list.Samples {
+		fmt.Fprintf(c.App.ErrWriter, "line %d: %s: %s\n", sample.Line, sample.Reason, sample.Text)
+	}
+	if n := list.Rejected(); n > 0 {
+		fmt.Fprintf(c.App.ErrWriter, "%d of %d records give no proxy\n", n, list.Records)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("--list %s: %w", name, err)
+		return nil, fmt.Errorf("--list: %w", err)
 	}
-	return parseCandidates(text, name, allow, c.App.ErrWriter)
-}
-
-// maxListBytes is what sources takes as well.
-const maxListBytes = 16 << 20
-
-// parseCandidates reads the list once for each scheme that can be spoken. A line
-// that names its scheme says the same each time; one that does not comes to claim
-// them all, and so all are tried.
-func parseCandidates(text []byte, name string, allow proxyurl.Allow, stderr io.Writer) ([]sources.Candidate, error) {
-	var candidates []sources.Candidate
-	for i, scheme := range probe.Schemes() {
-		src := sources.Source{Name: "list", Scheme: scheme, Allow: allow}
-		list, err := sources.Parse(bytes.NewReader(text), src, sources.Limits{})
-		offered, refused := sources.Offerable(list, src)
-		if i == 0 {
-			for port, n := range refused {
-				fmt.Fprintf(stderr, "%d left out: %s is never a proxy's\n", n, port)
-			}
-			for _, sample := range list.Samples {
-				fmt.Fprintf(stderr, "line %d: %s: %s\n", sample.Line, sample.Reason, sample.Text)
-			}
-			if n := list.Rejected(); n > 0 {
-				fmt.Fprintf(stderr, "%d of %d lines give no proxy\n", n, list.Records)
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--list %s: %w", name, err)
-		}
-		if candidates == nil {
-			candidates = offered
-			continue
-		}
-		for j, again := range offered { // the same endpoints in the same order
-			for _, s := range again.Schemes {
-				if !slices.Contains(candidates[j].Schemes, s) {
-					candidates[j].Schemes = append(slices.Clone(candidates[j].Schemes), s)
-				}
-			}
-		}
-	}
-	return candidates, nil
+	return offered, nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"evenpool/daemon/config"
+	"evenpool/sources"
+	"evenpool/sources/proxyurl"
 )
 
 // What README says has to be so.
@@ -43,6 +45,36 @@ func TestReadmeConfigurationsAreRight(t *testing.T) {
 		if _, _, err := config.Parse("README.md", []byte(block), config.Defaults{}); err != nil {
 			t.Errorf("%v in\n%s", err, block)
 		}
+	}
+}
+
+// README lists all formats and no others, and each example is read as what it is
+// an example of.
+func TestReadmeFormatsAreThoseThatAreRead(t *testing.T) {
+	_, table, _ := strings.Cut(readme(t), "\n| format | for example | and |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	row := regexp.MustCompile("^\\| `([a-z-]+)` \\| `(.*?)` \\| ")
+	named := []string{"auto"}
+	for line := range strings.Lines(table) {
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		named = append(named, m[1])
+		example := strings.ReplaceAll(m[2], `\|`, "|") + "\n"
+		if m[1] == "jsonl" {
+			example += example // one line is JSON
+		}
+		list, err := sources.Parse(strings.NewReader(example), sources.Source{Scheme: proxyurl.Any}, sources.Limits{})
+		if err != nil || list.Format != m[1] || len(list.Candidates) != 1 || list.Rejected() != 0 {
+			t.Errorf("%s: %s is read as %q with %d candidates and %v, %v", m[1], m[2], list.Format, len(list.Candidates), list.Rejects, err)
+		}
+	}
+	want := sources.Formats()
+	slices.Sort(named)
+	slices.Sort(want)
+	if !slices.Equal(named, want) {
+		t.Errorf("README names the formats %q, and these are read: %q", named, want)
 	}
 }
 

@@ -38,7 +38,7 @@ that it does not have; - is standard input. Nothing is offered, probed or kept.
 
 With -o json, a line for each list. The status is 1 when a list could not be used.
 
-Formats: ` + strings.Join(listFormats(), ", ") + `.
+Formats: ` + strings.Join(sources.Formats(), ", ") + `.
 
 Examples:
    evenpool sources check
@@ -191,9 +191,6 @@ func sourcesToCheck(c *cli.Context) ([]sources.Source, error) {
 	return named, nil
 }
 
-// listFormats are the words for --format.
-func listFormats() []string { return []string{"auto", "plain", "scheme"} }
-
 // listFlags reads what flags say of a list.
 func listFlags(c *cli.Context) (src sources.Source, err error) {
 	if name := c.String("scheme"); name != "" {
@@ -205,8 +202,8 @@ func listFlags(c *cli.Context) (src sources.Source, err error) {
 		}
 	}
 	src.Format = c.String("format")
-	if src.Format != "" && !slices.Contains(listFormats(), src.Format) {
-		return src, usageError("--format %s: want one of %s", proxyurl.Escape(src.Format, 40), strings.Join(listFormats(), ", "))
+	if src.Format != "" && !slices.Contains(sources.Formats(), src.Format) {
+		return src, usageError("--format %s: want one of %s", proxyurl.Escape(src.Format, 40), strings.Join(sources.Formats(), ", "))
 	}
 	src.Allow, err = parseAllow(c.StringSlice("allow-address"))
 	return src, err

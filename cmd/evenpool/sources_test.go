@@ -13,6 +13,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"evenpool/sources"
 )
 
 // listFile writes a list with something of everything into a new directory, and
@@ -212,7 +214,7 @@ func TestSourcesCheckErrors(t *testing.T) {
 		{"a bad URL", []string{"ftp://example.org/list"}, exitFailed,
 			"evenpool: fetch ftp://example.org/list: the URL is neither http:// nor https:// nor file:///\n"},
 		{"a bad format", []string{"list.txt", "--format", "csw"}, exitUsage,
-			"evenpool: --format csw: want one of " + strings.Join(listFormats(), ", ") + "\n"},
+			"evenpool: --format csw: want one of " + strings.Join(sources.Formats(), ", ") + "\n"},
 		{"prefixes for the configuration", []string{"-c", "absent.yaml", "--allow-address", "127.0.0.1"}, exitUsage,
 			"evenpool: --allow-address is for a FILE or URL; a source of the configuration has its own allow_addresses\n"},
 		{"standard input twice", []string{"-", "-"}, exitUsage, "evenpool: standard input is there once: name - once\n"},

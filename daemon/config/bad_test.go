@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"evenpool/sources"
 )
 
 // One broken file for each rule, and every word that is said about it. A line
@@ -91,7 +93,7 @@ func badConfigs() []badConfig {
 		{"expect-contains-empty", []string{`5:24: judges[0].expect.contains: "": expected a text of 1 to 1024 bytes`}},
 		{"expect-status", []string{`5:22: judges[0].expect.status: 99: expected a whole number from 200 to 599`}},
 		{"expect-without-contains", []string{`5:14: judges[0].expect.contains: is missing; write a text that the page has; a status alone proves nothing`}},
-		{"format-unknown", []string{`8:13: sources[0].format: "txt": expected one of auto, plain, scheme`}},
+		{"format-unknown", []string{`8:13: sources[0].format: "txt": expected one of ` + strings.Join(sources.Formats(), ", ")}},
 		{"header-names", []string{
 			`9:7: sources[0].headers.Host: is the host of the url; write that`,
 			`10:7: sources[0].headers.user-agent: has a key of its own; write user_agent`,

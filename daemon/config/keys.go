@@ -6,6 +6,7 @@ import (
 
 	"evenpool/alloc"
 	"evenpool/probe"
+	"evenpool/sources"
 	"evenpool/sources/proxyurl"
 )
 
@@ -66,7 +67,7 @@ func (e *Expect) keys(s *section) {
 func sourceKeys(s *section, o *Source) {
 	value(s, "name", &o.Name, name())
 	value(s, "url", &o.URL, sourceURL())
-	value(s, "format", &o.Format, member(formats()))
+	value(s, "format", &o.Format, member(sources.Formats()))
 	value(s, "scheme", &o.Scheme, scheme(proxyurl.Claims(), true))
 	value(s, "schedule", &o.Schedule, parsed(ParseSchedule))
 	secrets(s, "headers", &o.Headers, header)
@@ -120,9 +121,6 @@ func (a *Allocation) keys(s *section) {
 	value(s, "restore", &a.Restore, policy(alloc.ParseRestore, "floor, keep, min, median, max, zero"))
 	value(s, "forget_after", &a.ForgetAfter, duration(0, longestInterval))
 }
-
-// formats are the words for what a list may be written in.
-func formats() []string { return []string{"auto", "plain", "scheme"} }
 
 // memberSchemes are the schemes that the prober speaks.
 func memberSchemes() []proxyurl.Scheme {
