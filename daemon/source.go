@@ -238,7 +238,7 @@ func (s *source) statusIn(pools ...*pool) api.Source {
 		st.Candidates, st.New = max(0, len(s.claims)-most), s.fresh
 	}
 	if s.err != nil {
-		st.Error = proxyurl.Escape(s.err.Error(), 300)
+		st.Error = s.err.Error() // escaped where it arose, once
 	}
 	if wait := (*sources.WaitError)(nil); errors.As(s.err, &wait) && wait.Until.After(time.Now()) {
 		st.WaitUntil = wait.Until.UTC()

@@ -136,8 +136,8 @@ func (s *screen) cycle(c *api.Cycle) {
 	}
 	s.line("last cycle", "%s, took %s: probed %d %s and %d %s", s.relative(c.StartedAt), length(time.Duration(c.DurationMS)*time.Millisecond),
 		c.ProbedMembers, plural(int64(c.ProbedMembers), "member"), c.ProbedCandidates, plural(int64(c.ProbedCandidates), "candidate"))
-	s.line("", "%d passed, %d failed, %d inconclusive; %d admitted, %d retired%s%s", c.Passed, c.Failed, c.Inconclusive,
-		c.Admitted, c.Retired, some(c.Held, ", %d held by the guard"), some(c.VoidSlices, ", %d void slices"))
+	s.line("", "%d passed, %d failed, %d inconclusive; %d admitted, %d retired%s%s%s", c.Passed, c.Failed, c.Inconclusive,
+		c.Admitted, c.Retired, some(c.Held, ", %d held by the guard"), some(c.PutOff, ", %d put off as a flood"), some(c.VoidSlices, ", %d void slices"))
 	if len(c.Outcomes) > 0 {
 		s.line("", "%s", tally(c.Outcomes))
 	}

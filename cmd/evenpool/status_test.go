@@ -24,7 +24,7 @@ func TestStatusText(t *testing.T) {
 				Name: "web", Members: 1, Candidates: 3410, Due: 12, CountedAt: ago(2 * time.Minute),
 				LastCycle: &api.Cycle{
 					StartedAt: ago(5 * time.Minute), DurationMS: 14230, ProbedMembers: 1, ProbedCandidates: 400,
-					Passed: 3, Failed: 395, Inconclusive: 3, Admitted: 1, Retired: 2, Held: 4, VoidSlices: 1,
+					Passed: 3, Failed: 395, Inconclusive: 3, Admitted: 1, Retired: 2, Held: 4, PutOff: 5, VoidSlices: 1,
 					Outcomes: api.Counts{"ok": 3, "timeout": 200, "refused": 195, "local": 3}, Error: "deadline reached",
 				},
 				NextCycleAt: now.Add(20 * time.Second),
@@ -47,7 +47,7 @@ func TestStatusText(t *testing.T) {
 
 pool web: 1 member, 3410 candidates, 12 due (counted 2m 0s ago)
   last cycle   5m 0s ago, took 14.2s: probed 1 member and 400 candidates
-               3 passed, 395 failed, 3 inconclusive; 1 admitted, 2 retired, 4 held by the guard, 1 void slices
+               3 passed, 395 failed, 3 inconclusive; 1 admitted, 2 retired, 4 held by the guard, 5 put off as a flood, 1 void slices
                timeout 200, refused 195, local 3, ok 3
                ended early: deadline reached
   next cycle   in 20s

@@ -221,7 +221,8 @@ type Allocation struct {
 	// Restore is the count of a proxy that comes back: the same, or "keep" (what
 	// it had), or "floor" (the larger of keep and min). Default: "floor".
 	Restore alloc.Policy
-	// ForgetAfter is how long a retired count is kept for Restore. Default: 168h.
-	// Zero forgets at once: each comes back by Start.
+	// ForgetAfter is how long a retired count is kept for Restore, and how long the
+	// store knows a candidate that no list names, two fetches of the slowest list at
+	// least. Default: 168h. Zero forgets at once: each comes back by Start.
 	ForgetAfter time.Duration
 }
