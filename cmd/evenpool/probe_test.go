@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"evenpool/probe"
@@ -124,6 +125,40 @@ func TestProbeTriesTheSchemes(t *testing.T) {
 	}
 	if got := strings.Fields(lines[0]); strings.Join(got, " ") != "PROXY VERDICT SCHEME OUTCOME STAGE MS DETAIL" {
 		t.Errorf("heading %q", lines[0])
+	}
+}
+
+// A list is read in whatever format a source may have, and opened like one: what
+// waits for a writer or never ends is refused at once.
+func TestProbeReadsListsAsSourcesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	csv := filepath.Join(dir, "list.csv")
+	if err := os.WriteFile(csv, []byte("ip,port,protocols\n127.0.0.1,9,http\n127.0.0.1,19,socks5\n10.0.0.1,80,http\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := append(startJudge(t), "-o", "json")
+	code, stdout, stderr := runCLI(t, append([]string{"probe", "--list", csv}, flags...)...)
+	var report probeReport
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != exitDone || len(report.Proxies) != 2 || report.Proxies[1].Endpoint != "127.0.0.1:19" {
+		t.Errorf("exit %d, %v, %+v, %s", code, err, report, stderr)
+	}
+	if want := "line 4: private: 10.0.0.1:80\n1 of 3 records give no proxy\n"; stderr != want {
+		t.Errorf("stderr %q, want %q", stderr, want)
+	}
+	for path, want := range map[string]string{
+		fifo:               "evenpool: --list: fetch " + fifo + ": open " + fifo + ": not a regular file\n",
+		dir:                "evenpool: --list: fetch " + dir + ": open " + dir + ": not a regular file\n",
+		"/dev/zero":        "evenpool: --list: fetch /dev/zero: open /dev/zero: not a regular file\n",
+		dir + "/elsewhere": "evenpool: --list " + dir + "/elsewhere: no such file\n",
+	} {
+		code, stdout, stderr := runCLI(t, append([]string{"probe", "--list", path}, flags...)...)
+		if code == exitDone || stdout != "" || stderr != want {
+			t.Errorf("exit %d, %q, stderr %q; want %q", code, stdout, stderr, want)
+		}
 	}
 }
 
