@@ -124,10 +124,11 @@ func (d *demo) close() {
 
 // prepare starts the judge and the lab and writes the configuration.
 func (d *demo) prepare(ctx context.Context) (*config.Config, error) {
-	at, err := d.servers.listenJudge(ctx, "127.0.0.1", 0, filepath.Join(d.dir, "judge.pem"))
+	judges, err := d.servers.listenJudges(ctx, judgePlace{addrs: []string{"127.0.0.1"}, caFile: filepath.Join(d.dir, "judge.pem")})
 	if err != nil {
 		return nil, err
 	}
+	at := judges[0]
 	if d.lab, err = lab.Start(ctx, lab.Options{}); err != nil {
 		return nil, err
 	}

@@ -1,19 +1,13 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/netip"
 	"os"
-	"strconv"
-	"sync"
-	"text/tabwriter"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,9 +21,14 @@ func labCommand() *cli.Command {
 		Name:      "lab",
 		Usage:     "run small local proxies that behave and misbehave, to try things out offline",
 		ArgsUsage: " ",
-		Description: `Starts one proxy of each kind on loopback, prints what is true about each and
-how to use them as a source, and runs until it gets SIGINT or SIGTERM.
-The lab reaches 127.0.0.0/8 only, whatever its proxies are asked for.
+		Description: `Starts proxies on loopback, prints what is true about each and how to use them as
+a source, and runs until it gets SIGINT or SIGTERM. The lab reaches loopback only,
+whatever its proxies are asked for.
+
+Without --mix it is one of each kind that shows what it is to one plain judge.
+Mixes: each (one of each, or --population spread over all), good (members as one
+would wish), public (as published lists are: of ten, six are silent, two refuse,
+one is otherwise bad, one is good).
 
 The control address gives the list (GET /list), the table as JSON (GET /), and
 makes a proxy fail and recover:
@@ -38,13 +37,22 @@ makes a proxy fail and recover:
 
 Examples:
    evenpool lab
+   evenpool lab --explain
+   evenpool lab --population 10000 --mix public --judge
+   evenpool lab --mix each --judge --second-judge --key-file judge.key --proxy-ca-file lab-ca.pem
    evenpool lab --judge --base-port 21000 --control 127.0.0.1:20999
    evenpool lab --write-list ./lab.txt -o json`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "addr", Value: "127.0.0.1", Usage: "`ADDRESS` of the proxies, within 127.0.0.0/8"},
 			&cli.IntFlag{Name: "base-port", Usage: "first `PORT` of the proxies, the others follow; 0: whatever is free"},
+			&cli.StringFlag{Name: "mix", Usage: "what to start: `NAME` is " + strings.Join(lab.Mixes(), ", ")},
+			&cli.IntFlag{Name: "population", Usage: "start `N` proxies, of the mix public if no other is named; several of a kind get addresses from 127.16.0.1 on"},
+			&cli.BoolFlag{Name: "explain", Usage: "print what each kind does and what is true about it, and end"},
 			&cli.StringFlag{Name: "control", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS:PORT` of the control endpoint; port 0: whatever is free"},
 			&cli.BoolFlag{Name: "judge", Usage: "also serve a judge, on http and https, at the two ports behind the proxies'"},
+			&cli.BoolFlag{Name: "second-judge", Usage: "with --judge: one more, on 127.0.0.2, for proxies that know one judge only"},
+			&cli.StringFlag{Name: "key-file", Usage: "with --judge: sign its answers with the key in `FILE`; evenpool judge --new-key makes one"},
+			&cli.StringFlag{Name: "proxy-ca-file", Usage: "write the certificate of the authority of proxies that speak TLS themselves to `FILE`"},
 			&cli.StringFlag{Name: "ca-file", Usage: "with --judge: write its certificate to `FILE`; default: a temporary file, removed at the end"},
 			&cli.StringFlag{Name: "write-list", Usage: "also write the list to `FILE`"},
 			outputFlag(),
@@ -53,32 +61,20 @@ Examples:
 	}
 }
 
-// labReport is what the lab says once it runs; the JSON of -o json.
-type labReport struct {
-	ListURL    string    `json:"list_url"`
-	ControlURL string    `json:"control_url"`
-	Judge      *labJudge `json:"judge,omitempty"`
-	Proxies    []lab.Row `json:"proxies"`
-}
-
-// labJudge is where the lab's judge is and whom to trust for it.
-type labJudge struct {
-	HTTP   string `json:"http"`
-	HTTPS  string `json:"https"`
-	CAFile string `json:"ca_file"`
-}
-
 func runLab(c *cli.Context) (err error) {
-	if c.Args().Present() {
-		return usageError("lab takes no arguments, and got %q", proxyurl.Escape(c.Args().First(), 100))
+	if err := checkLabFlags(c); err != nil {
+		return err
 	}
-	if c.IsSet("ca-file") && !c.Bool("judge") {
-		return usageError("--ca-file is for the certificate of the judge: add --judge")
+	if c.Bool("explain") {
+		return explainLab(c)
 	}
-	if at, err := netip.ParseAddrPort(c.String("control")); err != nil || !at.Addr().IsLoopback() {
-		return usageError("--control %s: want a loopback address and a port, such as 127.0.0.1:20999", proxyurl.Escape(c.String("control"), 100))
+	options := lab.Options{Addr: c.String("addr"), BasePort: c.Int("base-port")}
+	if c.IsSet("mix") || c.IsSet("population") {
+		if options.Population, err = lab.Mix(cmp.Or(c.String("mix"), "public"), c.Int("population")); err != nil {
+			return err
+		}
 	}
-	l, err := lab.Start(c.Context, lab.Options{Addr: c.String("addr"), BasePort: c.Int("base-port")})
+	l, err := lab.Start(c.Context, options)
 	if err != nil {
 		return err
 	}
@@ -90,14 +86,9 @@ func runLab(c *cli.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("--control: %w", err)
 	}
-	report := labReport{ControlURL: "http://" + control + "/", ListURL: "http://" + control + "/list", Proxies: l.Rows()}
+	report := labReport{ControlURL: "http://" + control + "/", ListURL: "http://" + control + "/list", Left: l.Left(), Proxies: l.Rows()}
 	if c.Bool("judge") {
-		port := c.Int("base-port")
-		if port != 0 {
-			port += len(report.Proxies)
-		}
-		report.Judge, err = servers.listenJudge(c.Context, c.String("addr"), port, c.String("ca-file"))
-		if err != nil {
+		if err := serveLabJudges(c, &servers, l, &report); err != nil {
 			return err
 		}
 		if !c.IsSet("ca-file") {
@@ -107,6 +98,11 @@ func runLab(c *cli.Context) (err error) {
 	if file := c.String("write-list"); file != "" {
 		if err := os.WriteFile(file, []byte(l.ListText()), 0o644); err != nil {
 			return fmt.Errorf("--write-list: %w", err)
+		}
+	}
+	if file := c.String("proxy-ca-file"); file != "" {
+		if err := os.WriteFile(file, l.CA(), 0o644); err != nil {
+			return fmt.Errorf("--proxy-ca-file: %w", err)
 		}
 	}
 	if wantsJSON(c) {
@@ -120,145 +116,58 @@ func runLab(c *cli.Context) (err error) {
 	return servers.wait(c.Context)
 }
 
-// write prints the report for people.
-func (r labReport) write(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tURL\tCLAIMED\tELIGIBLE\tOUTCOME\tWHAT IT DOES")
-	for _, p := range r.Proxies {
-		eligible := "no"
-		if p.Eligible {
-			eligible = "yes"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, p.URL, p.Claimed, eligible, p.Outcome, p.Note)
+func checkLabFlags(c *cli.Context) error {
+	switch {
+	case c.Args().Present():
+		return usageError("lab takes no arguments, and got %q", proxyurl.Escape(c.Args().First(), 100))
+	case c.IsSet("mix") && !slices.Contains(lab.Mixes(), c.String("mix")):
+		return usageError("--mix %s: unknown; use one of %s", proxyurl.Escape(c.String("mix"), 100), strings.Join(lab.Mixes(), ", "))
+	case c.IsSet("population") && c.Int("population") < 1:
+		return usageError("--population %d: want at least 1", c.Int("population"))
+	case c.IsSet("mix") && c.String("mix") != "each" && !c.IsSet("population"):
+		return usageError("--mix %s needs --population N", c.String("mix"))
 	}
-	if err := table.Flush(); err != nil {
+	for _, of := range []struct{ flag, what string }{{"ca-file", "the certificate of the judge"}, {"key-file", "the answers of the judge"}, {"second-judge", "one more than the judge"}} {
+		if c.IsSet(of.flag) && !c.Bool("judge") {
+			return usageError("--%s is for %s: add --judge", of.flag, of.what)
+		}
+	}
+	if at, err := netip.ParseAddrPort(c.String("control")); err != nil || !at.Addr().IsLoopback() {
+		return usageError("--control %s: want a loopback address and a port, such as 127.0.0.1:20999", proxyurl.Escape(c.String("control"), 100))
+	}
+	return nil
+}
+
+// serveLabJudges serves the lab's judge, and the second one if it is wanted: the
+// first at the two ports behind the proxies', if those are fixed, and the second
+// at the same ones.
+func serveLabJudges(c *cli.Context, servers *serverSet, l *lab.Lab, report *labReport) error {
+	at := judgePlace{addrs: []string{c.String("addr")}, caFile: c.String("ca-file")}
+	if c.Int("base-port") != 0 {
+		for _, p := range l.Proxies() {
+			at.port = max(at.port, int(p.URL.Endpoint.Port())+1)
+		}
+	}
+	if file := c.String("key-file"); file != "" {
+		key, err := judge.ReadKey(file)
+		if err != nil {
+			return fmt.Errorf("--key-file: %w", err)
+		}
+		at.key, at.keyFile = key, file
+	}
+	if c.Bool("second-judge") {
+		at.addrs = append(at.addrs, secondJudge)
+	}
+	judges, err := servers.listenJudges(c.Context, at)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `
-Eligible and outcome are for schemes [http, socks4, socks4a, socks5], require
-[http, tls] and a timeout of 2s. In a configuration:
-
-sources:
-  - name: lab
-    url: %s
-    allow_addresses: [127.0.0.0/8]
-`, r.ListURL)
-	if err == nil && r.Judge != nil {
-		_, err = fmt.Fprintf(w, `judges:
-  - name: lab
-    http: %s
-    https: %s
-    ca_file: %s
-    allow_addresses: [127.0.0.0/8]
-`, r.Judge.HTTP, r.Judge.HTTPS, r.Judge.CAFile)
+	report.Judge = judges[0]
+	if len(judges) > 1 {
+		report.SecondJudge = judges[1]
 	}
-	if err == nil {
-		_, err = fmt.Fprintf(w, `
-To make a proxy fail, and to let it recover:
-
-curl -X POST %[1]sproxies/flaky/fail
-curl -X POST %[1]sproxies/flaky/recover
-`, r.ControlURL)
-	}
-	return err
+	return nil
 }
 
-// serverSet is HTTP servers that run together: the first that fails ends all.
-type serverSet struct {
-	servers []*http.Server
-	running sync.WaitGroup
-	failed  chan error // made by the first listen
-}
-
-// listen serves on an address, over TLS if there is a certificate, and returns
-// the address as it came out.
-func (s *serverSet) listen(ctx context.Context, address string, server *http.Server, cert *tls.Certificate) (string, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return "", err
-	}
-	at := ln.Addr().String()
-	if cert != nil {
-		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{*cert}})
-	}
-	if s.failed == nil {
-		s.failed = make(chan error, 1)
-	}
-	s.servers = append(s.servers, server)
-	s.running.Go(func() {
-		if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			select {
-			case s.failed <- fmt.Errorf("serve %s: %w", at, err):
-			default: // one is enough to end all
-			}
-		}
-	})
-	return at, nil
-}
-
-// wait blocks until the context ends, which is no error, or a server fails.
-func (s *serverSet) wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-s.failed:
-		return err
-	}
-}
-
-// close ends all servers; what they are answering has a moment to end by itself.
-func (s *serverSet) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	for _, server := range s.servers {
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-	}
-	s.running.Wait()
-}
-
-// listenJudge serves our judge on http and https, at a port and the one behind
-// it, or at free ones if port is 0. Its certificate goes to caFile, or to a
-// temporary file if that is empty.
-func (s *serverSet) listenJudge(ctx context.Context, addr string, port int, caFile string) (*labJudge, error) {
-	cert, certPEM, err := judge.SelfSigned(addr, "localhost")
-	if err != nil {
-		return nil, fmt.Errorf("the judge's certificate: %w", err)
-	}
-	var (
-		handler judge.Handler
-		at      [2]string
-	)
-	for i, cert := range []*tls.Certificate{nil, &cert} {
-		address := net.JoinHostPort(addr, "0")
-		if port != 0 {
-			address = net.JoinHostPort(addr, strconv.Itoa(port+i))
-		}
-		if at[i], err = s.listen(ctx, address, judge.NewServer(&handler), cert); err != nil {
-			return nil, fmt.Errorf("the judge: %w", err)
-		}
-	}
-	if caFile, err = writeCertificate(caFile, certPEM); err != nil {
-		return nil, fmt.Errorf("the judge's certificate: %w", err)
-	}
-	return &labJudge{HTTP: "http://" + at[0] + "/", HTTPS: "https://" + at[1] + "/", CAFile: caFile}, nil
-}
-
-// writeCertificate writes to a file, or to a temporary one if it has no name, and
-// returns its name.
-func writeCertificate(file string, certPEM []byte) (string, error) {
-	if file != "" {
-		return file, os.WriteFile(file, certPEM, 0o644)
-	}
-	f, err := os.CreateTemp("", "evenpool-lab-*.pem")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(certPEM)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
-}
+// secondJudge is another address than that of all else.
+const secondJudge = "127.0.0.2"

@@ -60,8 +60,9 @@ func table() []kind {
 
 // Words of the truths.
 const (
-	all       = "http connect tls remote_dns" // that most good ones can do
-	addresses = "http connect tls"            // names are left to the client
+	all            = "http connect tls remote_dns" // that most good ones can do
+	socksAll       = "http tls remote_dns"
+	socksAddresses = "http tls" // names are left to the client
 
 	elite       = "elite"
 	anonymous   = "anonymous"
@@ -86,14 +87,14 @@ func goodOnes() []kind {
 		row("claimed-https", claimsHTTPS, "", "", plain, eligible(elite, all, "http", "claimed as https, answers CONNECT in plain: the member is http://")),
 		row("https", claimsHTTPS, "", "", secure(rightCertificate, plain), eligible(elite, all, "https", "speaks TLS itself, with a certificate for its address").needs(NeedCA)),
 		row("https-password", claimsHTTPS, "lab", "open sesame", secure(rightCertificate, password), eligible(elite, all, "https", "speaks TLS itself, and wants a password, which the list has").needs(NeedCA)),
-		row("socks4", claimsSocks4, "", "", socks4{}.serve, eligible(elite, addresses, "socks4", "SOCKS 4: addresses only")),
-		row("socks4-user", claimsSocks4, "lab", "", socks4{user: "lab"}.serve, eligible(elite, addresses, "socks4", "wants to be told a user, and the list has it")),
-		row("socks4a", claimsSocks4a, "", "", socks4{names: true}.serve, eligible(elite, all, "socks4 socks4a", "SOCKS 4A: names too. It speaks SOCKS 4, which is tried first: the member is socks4://")),
-		row("socks4a-user", claimsSocks4a, "lab", "", socks4{names: true, user: "lab"}.serve, eligible(elite, all, "socks4 socks4a", "wants to be told a user, and the list has it")),
-		row("socks5", claimsSocks5, "", "", socks5{}.serve, eligible(elite, all, "socks5", "SOCKS 5: addresses and names")),
-		row("socks5-password", claimsSocks5, "lab", "s3cret:@/", socks5{user: "lab", password: "s3cret:@/"}.serve, eligible(elite, all, "socks5", "wants a password, and the list has it")),
-		row("socks5-address", claimsSocks5, "", "", socks5{noNames: true}.serve, eligible(elite, addresses, "socks5", "takes addresses, and refuses names")),
-		row("socks5-name", claimsSocks5, "", "", socks5{noAddresses: true}.serve, eligible(elite, all, "socks5", "takes names, and refuses addresses").needs(NeedName)),
+		row("socks4", claimsSocks4, "", "", socks4{}.serve, eligible(elite, socksAddresses, "socks4", "SOCKS 4: addresses only")),
+		row("socks4-user", claimsSocks4, "lab", "", socks4{user: "lab"}.serve, eligible(elite, socksAddresses, "socks4", "wants to be told a user, and the list has it")),
+		row("socks4a", claimsSocks4a, "", "", socks4{names: true}.serve, eligible(elite, socksAll, "socks4 socks4a", "SOCKS 4A: names too. It speaks SOCKS 4, which is tried first: the member is socks4://")),
+		row("socks4a-user", claimsSocks4a, "lab", "", socks4{names: true, user: "lab"}.serve, eligible(elite, socksAll, "socks4 socks4a", "wants to be told a user, and the list has it")),
+		row("socks5", claimsSocks5, "", "", socks5{}.serve, eligible(elite, socksAll, "socks5", "SOCKS 5: addresses and names")),
+		row("socks5-password", claimsSocks5, "lab", "s3cret:@/", socks5{user: "lab", password: "s3cret:@/"}.serve, eligible(elite, socksAll, "socks5", "wants a password, and the list has it")),
+		row("socks5-address", claimsSocks5, "", "", socks5{noNames: true}.serve, eligible(elite, socksAddresses, "socks5", "takes addresses, and refuses names")),
+		row("socks5-name", claimsSocks5, "", "", socks5{noAddresses: true}.serve, eligible(elite, socksAll, "socks5", "takes names, and refuses addresses").needs(NeedName)),
 		row("flaky", claimsHTTP, "", "", plain, eligible(elite, all, "http", "a good one, to be told to fail and to recover")),
 		row("slow-first-byte", claimsHTTP, "", "", httpProxy{wait: 20}.serve, eligible(elite, all, "http", "right answers, half a second late")),
 		row("rotating", claimsHTTP, "", "", plain, eligible(elite, all, "http", "comes from another address with each request")).but(how{rotating: true}),
@@ -105,7 +106,7 @@ func goodOnes() []kind {
 		row("transparent-odd", claimsHTTP, "", "", httpProxy{adds: oddHeader}.serve, eligible(transparent, all, "http", "names its client in a header of its own")),
 
 		row("http-ipv6", claimsHTTP, "", "", plain, eligible(elite, all, "http", "listens on an IPv6 address").needs(NeedIPv6)).but(how{ipv6: true}),
-		row("socks5-ipv6", claimsSocks5, "", "", socks5{}.serve, eligible(elite, all, "socks5", "listens on an IPv6 address").needs(NeedIPv6)).but(how{ipv6: true}),
+		row("socks5-ipv6", claimsSocks5, "", "", socks5{}.serve, eligible(elite, socksAll, "socks5", "listens on an IPv6 address").needs(NeedIPv6)).but(how{ipv6: true}),
 		row("transparent-ipv6", claimsHTTP, "", "", httpProxy{adds: forwardedFor}.serve, eligible(transparent, all, "http", "names its client's IPv6 address in X-Forwarded-For").needs(NeedIPv6)).but(how{ipv6: true}),
 		row("ipv6-exit", claimsHTTP, "", "", plain, eligible(transparent, all+" ipv6_exit", "http", "goes out by IPv6. Loopback has one such address only: it is the client's own").needs(NeedIPv6)).but(how{ipv6Exit: true}),
 	}

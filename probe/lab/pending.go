@@ -6,6 +6,10 @@ import "maps"
 // why. A lab that is told nothing leaves them out, and the test of the truth
 // skips them; both end with the last line of this table.
 var pending = map[Behaviour]string{
+	// Columns of the truth, for all behaviours.
+	"anonymity":    "what is found of anonymity",
+	"capabilities": "what is found of capabilities",
+
 	"https":                   "the scheme https",
 	"https-password":          "the scheme https",
 	"https-unknown-authority": "the scheme https",

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,16 @@ func differences(p lab.Proxy, round []probe.Result, verdict probe.RoundVerdict) 
 	} else {
 		differs("verdict", verdict.State, probe.Fail)
 		differs("rule", rule, p.Truth.Rule)
+	}
+	if _, waits := lab.Pending()["anonymity"]; !waits {
+		differs("anonymity", string(result.Anonymity), p.Truth.Anonymity)
+		differs("verified", result.Verified, p.Truth.Anonymity != "")
+	}
+	if _, waits := lab.Pending()["capabilities"]; !waits {
+		differs("capabilities", result.Found.String(), strings.Join(p.Truth.Capabilities, " "))
+	}
+	if result.Exit.IsValid() && !slices.Contains(p.Exits, result.Exit) {
+		wrong = append(wrong, fmt.Sprintf("exit %v, want one of %v", result.Exit, p.Exits))
 	}
 	if len(wrong) > 0 {
 		wrong = append(wrong, fmt.Sprintf("(%s)", last.Detail))
