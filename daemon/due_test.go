@@ -45,3 +45,30 @@ func TestH6_DeadCandidatesBackOff(t *testing.T) {
 		})
 	}
 }
+
+// Candidates of one run come at times of their own, within spread before it and never
+// so early that the cycle before could still wait for them. Members come with the run.
+func TestCandidatesOfOneRunAreSpread(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	in := dueInput{now: now, nextRun: now.Add(time.Minute), interval: 5 * time.Minute, rise: 2, spread: 2 * time.Second}
+	random := rand.New(rand.NewPCG(1, 2))
+	for fails := range 3 {
+		in.fails = fails
+		run := in.nextRun.Add(time.Duration(max(0, fails-1)) * in.interval)
+		seen := map[int64]bool{}
+		for range 2000 {
+			due := time.UnixMilli(nextProbe(in, random).UnixMilli()) // as it is stored
+			if due.After(run) || !due.After(run.Add(-in.spread)) {
+				t.Fatalf("%d failures: %v before the run, want less than %v", fails, run.Sub(due), in.spread)
+			}
+			seen[due.UnixMilli()] = true
+		}
+		if len(seen) < 1000 {
+			t.Errorf("%d failures: 2,000 candidates at %d times", fails, len(seen))
+		}
+	}
+	in.member = true
+	if due := nextProbe(in, random); !due.Equal(in.nextRun) {
+		t.Errorf("a member is due at %v", due)
+	}
+}
