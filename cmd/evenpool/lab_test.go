@@ -6,15 +6,20 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"evenpool/probe/judge"
+	"evenpool/probe/lab"
 )
 
 // startLab runs the lab command in this process. What it prints can be read from
@@ -149,6 +154,15 @@ func TestLabRefuses(t *testing.T) {
 		{"control for all the world", []string{"--control", "0.0.0.0:20999"}, exitUsage,
 			"evenpool: --control 0.0.0.0:20999: want a loopback address and a port, such as 127.0.0.1:20999\n"},
 		{"a certificate of nothing", []string{"--ca-file", "x.pem"}, exitUsage, "evenpool: --ca-file is for the certificate of the judge: add --judge\n"},
+		{"an unknown mix", []string{"--mix", "best"}, exitUsage, "evenpool: --mix best: unknown; use one of public, good, each\n"},
+		{"a mix of none", []string{"--mix", "good"}, exitUsage, "evenpool: --mix good needs --population N\n"},
+		{"a population of none", []string{"--population", "0"}, exitUsage, "evenpool: --population 0: want at least 1\n"},
+		{"too few of each", []string{"--mix", "each", "--population", "3"}, exitFailed,
+			fmt.Sprintf("evenpool: lab population 3: want at least %d for one of each\n", len(lab.Kinds()))},
+		{"a key of nothing", []string{"--key-file", "x.key"}, exitUsage, "evenpool: --key-file is for the answers of the judge: add --judge\n"},
+		{"a second judge of none", []string{"--second-judge"}, exitUsage, "evenpool: --second-judge is for one more than the judge: add --judge\n"},
+		{"no key there", []string{"--judge", "--key-file", "/nowhere/key"}, exitFailed,
+			"evenpool: --key-file: key file /nowhere/key: there is none; make one with: evenpool judge --new-key /nowhere/key\n"},
 		{"proxies for all the world", []string{"--addr", "0.0.0.0"}, exitFailed, "evenpool: lab address \"0.0.0.0\": want an address within 127.0.0.0/8\n"},
 		{"control taken", []string{"--control", taken.Addr().String()}, exitFailed,
 			"evenpool: --control: listen tcp " + taken.Addr().String() + ": bind: address already in use\n"},
@@ -160,5 +174,111 @@ func TestLabRefuses(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d, nothing, %q", code, stdout, stderr, test.code, test.stderr)
 			}
 		})
+	}
+}
+
+// TestLabOfAll: one of each, with all that it takes to find the truth about them.
+func TestLabOfAll(t *testing.T) {
+	dir := t.TempDir()
+	keyFile, proxyCA := filepath.Join(dir, "judge.key"), filepath.Join(dir, "proxies.pem")
+	runCLI(t, "judge", "--new-key", keyFile)
+	stdout, stop := startLab(t, "--mix", "each", "--judge", "--second-judge", "--key-file", keyFile, "--proxy-ca-file", proxyCA, "-o", "json")
+	var report labReport
+	if err := json.NewDecoder(stdout).Decode(&report); err != nil {
+		t.Fatal(err, stop())
+	}
+	if got, want := len(report.Proxies)+len(report.Left), len(lab.Kinds()); got != want {
+		t.Errorf("%d proxies and %v, want %d", len(report.Proxies), report.Left, want)
+	}
+	key, err := judge.ReadKey(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := os.ReadFile(report.Judge.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	for _, j := range []*labJudge{report.Judge, report.SecondJudge} {
+		for _, url := range []string{j.HTTP, j.HTTPS} {
+			var a judge.Answer
+			_, body := fetch(t, client, "GET", url+"?nonce=0123456789abcdef")
+			if err := json.Unmarshal([]byte(body), &a); err != nil || a.Verify(key) != nil {
+				t.Errorf("%s: %v, %v", url, err, a.Verify(key))
+			}
+		}
+	}
+	if !strings.HasPrefix(report.SecondJudge.HTTP, "http://127.0.0.2:") {
+		t.Errorf("the second judge is at %s", report.SecondJudge.HTTP)
+	}
+	if text, err := os.ReadFile(proxyCA); err != nil || !x509.NewCertPool().AppendCertsFromPEM(text) {
+		t.Errorf("%s: %v", text, err)
+	}
+	if code := stop(); code != exitDone {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestLabOfMany prints a line for each kind, and lists all.
+func TestLabOfMany(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "list.txt")
+	stdout, stop := startLab(t, "--population", "1000", "--write-list", list)
+	var text strings.Builder
+	for buf := make([]byte, 4096); !strings.Contains(text.String(), "/recover\n"); {
+		n, err := stdout.Read(buf)
+		if err != nil {
+			t.Fatal(err, stop())
+		}
+		text.Write(buf[:n])
+	}
+	if lines, err := os.ReadFile(list); err != nil || strings.Count(string(lines), "\n") != 1000 {
+		t.Errorf("%d lines, %v", strings.Count(string(lines), "\n"), err)
+	}
+	for _, want := range []string{"NAME         COUNT  FIRST URL", "\nsilent       600    http://127.16.0.1:", "\nrefuses      200    http://127.16.2.89:", "proxies/silent-1/fail\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+	if n := strings.Count(text.String(), "http://127."); n > 30 {
+		t.Errorf("%d URLs are printed", n)
+	}
+	if code := stop(); code != exitDone {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestLabExplain(t *testing.T) {
+	code, stdout, stderr := runCLI(t, "lab", "--explain")
+	lines := strings.Split(stdout, "\n")
+	if code != exitDone || stderr != "" || len(lines) != 1+len(lab.Kinds())+5 {
+		t.Fatalf("exit %d, %d lines, %q", code, len(lines), stderr)
+	}
+	if got := strings.Join(strings.Fields(lines[0]), " "); got != "NAME LISTED AS SPEAKS VERDICT OUTCOME CLASS STAGE ANONYMITY CAN NEEDS WHAT IT DOES" {
+		t.Errorf("heading %q", got)
+	}
+	code, stdout, _ = runCLI(t, "lab", "--explain", "-o", "json")
+	var kinds []lab.Kind
+	if err := json.Unmarshal([]byte(stdout), &kinds); code != exitDone || err != nil || !reflect.DeepEqual(kinds, lab.Kinds()) {
+		t.Errorf("exit %d, %v in %s", code, err, stdout)
+	}
+}
+
+// TestReadmeHasTheLabsTable: README's table is that of --explain. Where it is
+// not, the test says what belongs there.
+func TestReadmeHasTheLabsTable(t *testing.T) {
+	var want strings.Builder
+	for i, row := range labTable() {
+		fmt.Fprintf(&want, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintln(&want, "|"+strings.Repeat("---|", len(row)))
+		}
+	}
+	const begin, end = "<!-- evenpool lab --explain -->\n", "<!-- end of evenpool lab --explain -->\n"
+	_, rest, ok := strings.Cut(readme(t), begin)
+	got, _, closed := strings.Cut(rest, end)
+	if !ok || !closed || strings.TrimSpace(got) != strings.TrimSpace(want.String()) {
+		t.Errorf("between %q and %q README is to have\n%s", begin, end, want.String())
 	}
 }
