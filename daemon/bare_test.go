@@ -30,7 +30,6 @@ type bare struct {
 	dir    string
 	config string
 	judge  *httptest.Server
-	store  func(testing.TB) alloc.Options
 
 	mu      sync.Mutex
 	dialled []string // in order

@@ -53,6 +53,10 @@ func chosenOf(order uint64, c choice, list []proxyurl.Endpoint) (n int) {
 func TestL4_NoSourceStarvesAnother(t *testing.T) {
 	const order = 7
 	small, large, middle := invent(t, 0, 100), invent(t, 1000, 200_000), invent(t, 300_000, 5_000)
+	ranks := map[int][]ranked{0: nil}
+	for _, list := range [][]proxyurl.Endpoint{small, large, middle} {
+		ranks[len(list)] = rank(order, list)
+	}
 	for _, tc := range []struct {
 		name   string
 		lists  [][]proxyurl.Endpoint
@@ -73,7 +77,7 @@ func TestL4_NoSourceStarvesAnother(t *testing.T) {
 			lists := make([]named, len(tc.lists))
 			total := 0
 			for i, list := range tc.lists {
-				lists[i].list = rank(order, list)
+				lists[i].list = ranks[len(list)]
 				total += len(list)
 			}
 			c := choose(lists, tc.others, tc.room)
