@@ -123,7 +123,7 @@ func lackingOnes() []kind {
 		row("socks4-wrong-user", claimsSocks4, "somebody", "", socks4{user: "nobody knows"}.serve, fails("auth_required", "handshake", requireHTTP, "", "", "socks4", "the list has a wrong user")),
 		row("socks5-wrong-password", claimsSocks5, "lab", "guess", socks5{user: "lab", password: "nobody knows"}.serve, fails("auth_required", "handshake", requireHTTP, "", "", "socks5", "the list has a wrong password")),
 		row("socks5-refuses", claimsSocks5, "", "", socks5{refuses: true}.serve, fails("socks_refused", "handshake", requireHTTP, "", "", "socks5", "refuses every destination")),
-		row("judge-only", claimsHTTP, "", "", httpProxy{only: "localhost"}.serve, fails("wrong_status", "answer", requireHTTP, elite, all, "http", "works for a judge at localhost, and for no other host").needs(NeedJudges)),
+		row("judge-only", claimsHTTP, "", "", httpProxy{oneHost: true}.serve, fails("wrong_status", "answer", requireHTTP, elite, all, "http", "works for a judge at localhost, and for no other host").needs(NeedJudges)),
 		row("https-claimed-http", claimsHTTP, "", "", secure(rightCertificate, httpProxy{}.serve), fails("garbage", "response", requireHTTP, "", "", "https", "claimed as http, speaks TLS: a plain request gets a TLS alert")),
 		row("https-unknown-authority", claimsHTTPS, "", "", secure(foreignCertificate, httpProxy{}.serve), fails("proxy_certificate", "handshake", requireHTTP, "", "", "https", "speaks TLS itself, with a certificate of an authority that nobody knows")),
 		row("https-wrong-name", claimsHTTPS, "", "", secure(otherNameCertificate, httpProxy{}.serve), fails("proxy_certificate", "handshake", requireHTTP, "", "", "https", "speaks TLS itself, with a certificate for another name").needs(NeedCA)),

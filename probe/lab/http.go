@@ -27,8 +27,8 @@ type httpProxy struct {
 	noConnect bool // answers CONNECT with 405
 	// password, if not empty, is demanded with the user: 407 without.
 	user, password string
-	wait           int    // it waits this part of the lab's Slow before it does as it is told: 1 for all of it; 0: not
-	only           string // the one host it serves, by name or address; "": all
+	wait           int  // it waits this part of the lab's Slow before it does as it is told: 1 for all of it; 0: not
+	oneHost        bool // it serves localhost, by name or address, and no other host
 	// adds, if set, adds headers to what the destination is asked.
 	adds func(s *session, h http.Header)
 	// connect, if set, is what it does with a CONNECT.
@@ -55,7 +55,7 @@ func (p httpProxy) serve(ctx context.Context, s *session) {
 		s.answer(http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n", "a password is needed\n")
 	case req.Method == http.MethodConnect && p.noConnect, req.Method != http.MethodConnect && p.noGet:
 		s.answer(http.StatusMethodNotAllowed, "", "this proxy does not do that\n")
-	case p.only != "" && !p.serves(req):
+	case p.oneHost && !isLocalhost(req.Host):
 		s.answer(http.StatusForbidden, "", "this proxy does not go there\n")
 	case req.Method == http.MethodConnect && p.connect != nil:
 		p.connect(ctx, s, req.Host)
@@ -69,12 +69,11 @@ func (p httpProxy) serve(ctx context.Context, s *session) {
 	}
 }
 
-// serves says whether a request is for the one host that it serves; localhost is
-// all of 127.0.0.1 and ::1 too.
-func (p httpProxy) serves(req *http.Request) bool {
-	host := (&url.URL{Host: req.Host}).Hostname()
+// isLocalhost says whether a request's host, with or without a port, is localhost.
+func isLocalhost(host string) bool {
+	host = (&url.URL{Host: host}).Hostname()
 	addr, err := netip.ParseAddr(host)
-	return host == p.only || p.only == "localhost" && err == nil && (addr == loopback4 || addr == loopback6)
+	return host == "localhost" || err == nil && (addr == loopback4 || addr == loopback6)
 }
 
 // answer sends a whole answer of the proxy's own; header lines end with CRLF.

@@ -269,3 +269,14 @@ func TestCloseWaitsForAll(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutIPv6: what a machine without ::1 says is told from what else may be
+// wrong. An address that no machine has gives the same error.
+func TestWithoutIPv6(t *testing.T) {
+	if _, err := net.Listen("tcp6", "[2001:db8::1]:0"); !isWithoutIPv6(err) {
+		t.Errorf("%v is not taken for a machine without it", err)
+	}
+	if isWithoutIPv6(syscall.EADDRINUSE) || isWithoutIPv6(nil) {
+		t.Error("anything is taken for a machine without it")
+	}
+}
