@@ -24,3 +24,12 @@ func (c claims) list() (schemes []proxyurl.Scheme) {
 	}
 	return schemes
 }
+
+// bare is what a list says that gives a scheme and nothing else, for every set:
+// most lists do, and the candidates of all of them share these.
+var bare = func() (all [1 << 6]Said) {
+	for i := range all {
+		all[i].Schemes = claims(i).list()
+	}
+	return all
+}()

@@ -29,22 +29,11 @@ type collector struct {
 
 	// Of an address and a port alone, which nearly all are, a few bytes are kept
 	// until the end.
-	entries []entry
-	dotted  map[uint64]int32            // into entries, by entry.key
-	others  []proxyurl.Endpoint         // all that are not dotted
-	index   map[proxyurl.Endpoint]int32 // of these, into entries
-	hints   hints
+	index *index
+	hints hints
 
 	accepted int // claims of candidates, not counting repeats
 	users    bool
-}
-
-// entry is a candidate while the list is read.
-type entry struct {
-	key    uint64 // IPv4 address and port; for another endpoint its place in others
-	claims claims
-	other  bool
-	hint   uint16
 }
 
 func newCollector(src Source, limits Limits) *collector {
@@ -52,8 +41,7 @@ func newCollector(src Source, limits Limits) *collector {
 		src: src, limits: limits, fallback: claimOf(src.Scheme),
 		list:    List{Source: src.Name},
 		formats: make(map[string]int),
-		dotted:  make(map[uint64]int32),
-		index:   make(map[proxyurl.Endpoint]int32),
+		index:   newIndex(),
 	}
 }
 
@@ -82,16 +70,14 @@ func (c *collector) take(e proxyurl.Endpoint, named claims, hint Hint) Reason {
 			return reasonOf(err)
 		}
 	}
-	at, known := c.index[e]
-	switch {
-	case known:
-		c.again(&c.entries[at], named, c.hints.of(hint))
-	case len(c.entries) >= c.limits.MaxCandidates:
+	switch at, hash := c.index.other(e); {
+	case at != nil:
+		c.again(at, named, c.hints.of(hint))
+	case c.index.entries.n >= c.limits.MaxCandidates:
 		return ReasonTooMany
 	default:
-		c.index[e] = int32(len(c.entries))
-		c.add(entry{key: uint64(len(c.others)), claims: named, other: true, hint: c.hints.of(hint)})
-		c.others = append(c.others, e)
+		c.index.addOther(e, entry{claims: named, hint: c.hints.of(hint)}, hash)
+		c.accepted += bits.OnesCount8(uint8(named))
 		c.users = c.users || e.HasUser()
 	}
 	return ""
@@ -101,26 +87,22 @@ func (c *collector) take4(addr [4]byte, port uint16, named claims, hint uint16) 
 	if named == 0 {
 		return ReasonNoScheme
 	}
-	if err := c.src.Allow.Check(netip.AddrFrom4(addr)); err != nil {
-		return reasonOf(err)
+	if !proxyurl.PublicDotted(addr) {
+		if err := c.src.Allow.Check(netip.AddrFrom4(addr)); err != nil {
+			return reasonOf(err)
+		}
 	}
-	key := uint64(binary.BigEndian.Uint32(addr[:]))<<16 | uint64(port)
-	at, known := c.dotted[key]
-	switch {
-	case known:
-		c.again(&c.entries[at], named, hint)
-	case len(c.entries) >= c.limits.MaxCandidates:
+	number := binary.BigEndian.Uint32(addr[:])
+	switch at, hash := c.index.dotted(number, port); {
+	case at != nil:
+		c.again(at, named, hint)
+	case c.index.entries.n >= c.limits.MaxCandidates:
 		return ReasonTooMany
 	default:
-		c.dotted[key] = int32(len(c.entries))
-		c.add(entry{key: key, claims: named, hint: hint})
+		c.index.add(entry{addr: number, port: port, claims: named, hint: hint}, hash)
+		c.accepted += bits.OnesCount8(uint8(named))
 	}
 	return ""
-}
-
-func (c *collector) add(e entry) {
-	c.entries = append(c.entries, e)
-	c.accepted += bits.OnesCount8(uint8(e.claims))
 }
 
 // again takes in what a list says of an endpoint that it has named before.
@@ -163,28 +145,30 @@ func (c *collector) read() int { return c.accepted + c.list.Duplicates + c.list.
 
 // finish turns what was gathered into a List.
 func (c *collector) finish() List {
-	c.dotted, c.index = nil, nil // not needed any more: room for the candidates
-	sets := make(map[claims][]proxyurl.Scheme)
-	if len(c.entries) > 0 {
-		c.list.Candidates = make([]Candidate, len(c.entries))
+	c.index.slots = nil // not needed any more: room for the candidates
+	type saying struct {
+		claims claims
+		hint   uint16
 	}
-	for i, e := range c.entries {
-		set, ok := sets[e.claims] // one slice for all that claim the same
-		if !ok {
-			set = e.claims.list()
-			sets[e.claims] = set
-		}
-		to := &c.list.Candidates[i]
-		to.Schemes, to.Hint = set, c.hints.at(e.hint)
-		if e.other {
-			to.Endpoint = c.others[e.key]
-			continue
-		}
-		var addr [4]byte
-		binary.BigEndian.PutUint32(addr[:], uint32(e.key>>16))
-		to.Endpoint, _ = proxyurl.AddrEndpoint(netip.AddrFrom4(addr), uint16(e.key)) // it was one before
+	var last saying
+	var said *Said
+	sayings := make(map[saying]*Said) // one for all of which the same is said
+	if c.index.entries.n > 0 {
+		c.list.Candidates = make([]Candidate, c.index.entries.n)
 	}
-	c.entries, c.others = nil, nil
+	for i := range c.list.Candidates {
+		e := c.index.entries.at(i)
+		if this := (saying{e.claims, e.hint}); said == nil || this != last {
+			if last, said = this, sayings[this]; said == nil && e.hint == 0 {
+				said = &bare[e.claims]
+			} else if said == nil {
+				said = &Said{Schemes: e.claims.list(), Hint: c.hints.at(e.hint)}
+				sayings[this] = said
+			}
+		}
+		c.list.Candidates[i] = Candidate{c.index.endpoint(e), said}
+	}
+	c.index = nil
 	c.list.Pairs = c.accepted
 	if c.users {
 		c.list.Pairs = countPairs(c.list.Candidates)

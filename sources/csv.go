@@ -104,7 +104,7 @@ func (t *csvTable) read() error {
 
 // headless reads a line before the head, or of a table that has none.
 func (t *csvTable) headless(text string) {
-	if t.c.list.Records < headLines && len(t.c.entries) == 0 {
+	if t.c.list.Records < headLines && t.c.index.entries.n == 0 {
 		if t.head, t.separator = headOf(text); t.head != nil {
 			return
 		}

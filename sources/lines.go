@@ -31,18 +31,25 @@ func newLineReader(r io.Reader, longest int) *lineReader {
 // is then lost, since nobody knows how it would have gone on.
 func (l *lineReader) next() (line []byte, long bool, err error) {
 	line, err = l.r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		line, long = bytes.Clone(line[:l.max]), true
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = l.r.ReadSlice('\n')
+	if err != nil {
+		if errors.Is(err, bufio.ErrBufferFull) {
+			line, long = bytes.Clone(line[:l.max]), true
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = l.r.ReadSlice('\n')
+			}
 		}
-	}
-	if err != nil && (err != io.EOF || len(line) == 0) {
-		return nil, false, err
+		if err != nil && (err != io.EOF || len(line) == 0) {
+			return nil, false, err
+		}
 	}
 	l.number++
 	l.ended = err == nil
-	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
 	if len(line) > l.max {
 		line, long = line[:l.max], true
 	}

@@ -52,13 +52,19 @@ type Source struct {
 	MaxCandidates int
 }
 
-// Candidate is an endpoint that a source named, with the schemes claimed for it.
+// Candidate is an endpoint that a source named, with what it says of it.
 type Candidate struct {
 	Endpoint proxyurl.Endpoint
+	// Said is shared between the candidates of a list of which the same is said: do
+	// not write to it. Lists have hundreds of thousands of candidates.
+	*Said
+}
+
+// Said is what a list says of a candidate: the schemes claimed for it, and hints.
+type Said struct {
 	// Schemes is never empty, without repeats, in the order of proxyurl.Claims.
-	// It is shared between candidates: do not write to it.
 	Schemes []proxyurl.Scheme
-	// Hint is what the list says of the proxy beyond that.
+	// Hint is what the list says beyond that.
 	Hint Hint
 }
 

@@ -184,7 +184,7 @@ func probeCandidates(c *cli.Context, allow proxyurl.Allow) ([]sources.Candidate,
 		if u.Endpoint.HasUser() {
 			return nil, usageError("%s has a password, and other users of this host can see arguments: put it in a file and use --list FILE, or --list - for standard input", u.Redacted())
 		}
-		candidates = append(candidates, sources.Candidate{Endpoint: u.Endpoint, Schemes: []proxyurl.Scheme{u.Scheme}})
+		candidates = append(candidates, sources.Candidate{Endpoint: u.Endpoint, Said: &sources.Said{Schemes: []proxyurl.Scheme{u.Scheme}}})
 	}
 	return candidates, nil
 }

@@ -117,6 +117,11 @@ func Forbidden(addr netip.Addr) (reason string, forbidden bool) {
 	}
 }
 
+// PublicDotted says whether an IPv4 address is public because of its first byte
+// alone: what it says yes to, Forbidden does not forbid. Most of a list's addresses
+// need no other look.
+func PublicDotted(addr [4]byte) bool { return len(blocks4By[addr[0]]) == 0 }
+
 func lookup(blocks []block, addr netip.Addr) (string, bool) {
 	for _, b := range blocks {
 		if b.prefix.Contains(addr) {

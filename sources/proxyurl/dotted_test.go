@@ -5,27 +5,6 @@ import (
 	"testing"
 )
 
-func TestL2_AddrEndpointIsCanonical(t *testing.T) {
-	for text, want := range map[string]string{
-		"1.2.3.4":             "1.2.3.4:80",
-		"::ffff:1.2.3.4":      "1.2.3.4:80",
-		"2606:4700::1":        "[2606:4700::1]:80",
-		"2606:4700::1%eth0":   "",
-		"::ffff:1.2.3.4%eth0": "",
-	} {
-		e, err := AddrEndpoint(netip.MustParseAddr(text), 80)
-		if e.String() != want || (err == nil) != (want != "") {
-			t.Errorf("AddrEndpoint(%s) = %v, %v, want %q", text, e, err, want)
-		}
-	}
-	if e, err := AddrEndpoint(netip.Addr{}, 80); err == nil {
-		t.Errorf("no address gives %v", e)
-	}
-	if e, err := AddrEndpoint(netip.MustParseAddr("1.2.3.4"), 0); err == nil {
-		t.Errorf("no port gives %v", e)
-	}
-}
-
 // The quick way looks at each address in its own block alone: the same is said as
 // by looking at all of them.
 func TestL1_ForbiddenLooksWhereItMust(t *testing.T) {

@@ -49,7 +49,7 @@ func NewEndpoint(host string, port uint16, user, pass string) (Endpoint, error) 
 // and password percent-encoded. Errors are *ParseError.
 func ParseEndpoint(text string) (Endpoint, error) {
 	if addr, port, ok := DottedPort(text); ok {
-		return AddrEndpoint(netip.AddrFrom4(addr), port)
+		return DottedEndpoint(addr, port), nil
 	}
 	return parseEndpoint(text)
 }
