@@ -13,7 +13,7 @@ import (
 // Unnamed is a proxy that nothing has spoken for in a while.
 type Unnamed struct {
 	Claimed           // as it is known; nobody claims it by this
-	Named   time.Time // when a list last named it, or it was a member when a cycle began
+	Named   time.Time // when something last spoke for it: keys.go says what
 }
 
 // Unnamed gives proxies that nothing has spoken for since before, those longest not named first: of

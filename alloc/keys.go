@@ -14,7 +14,8 @@ type keys struct {
 	// events is a stream: every change of eligible.
 	events string
 	// named is a sorted set: endpoint -> when something last spoke for it, in ms since the epoch: a list
-	// named it, or it was a member when a cycle began. What nothing speaks for is forgotten in time.
+	// named it, it was a member when a cycle began, or, where that was looked at, it passed a probe.
+	// Whoever is in record is in here. What nothing speaks for is forgotten in time.
 	named string
 	// meta is a hash: schema, generation, created_ms, emptied_min, and what SetMeta puts there.
 	meta string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
 	"evenpool/alloc"
@@ -80,20 +79,21 @@ func (c *cycle) admitting(ctx context.Context, it *item, allow proxyurl.Allow) c
 	if _, isAddr := it.endpoint.Addr(); isAddr || it.isMember {
 		return ctx
 	}
-	var admitted []netip.Addr // it is dialled once for each scheme and question
+	turns := map[netip.Addr]int{} // it is dialled once for each scheme and question
+	some := false                 // an address was admitted
 	return context.WithValue(ctx, admitKey{}, func(addr netip.Addr) error {
-		if slices.Contains(admitted, addr) {
-			return nil
+		turn, known := turns[addr]
+		if !known {
+			c.flooding.Lock()
+			turn, _ = c.flood.TakeAddr(addr, allow)
+			c.flooding.Unlock()
+			turns[addr] = turn
 		}
-		c.flooding.Lock()
-		defer c.flooding.Unlock()
-		turn, _ := c.flood.TakeAddr(addr, allow)
 		if turn == 0 {
-			admitted = append(admitted, addr)
-			it.turn = 0
+			some, it.turn = true, 0
 			return nil
 		}
-		if len(admitted) == 0 {
+		if !some {
 			it.turn = max(it.turn, turn)
 		}
 		return errPutOff

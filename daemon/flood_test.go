@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"evenpool/alloc"
 	"evenpool/alloc/alloctest"
 	"evenpool/sources"
+	"evenpool/sources/proxyurl"
 )
 
 func mustPrefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -174,4 +176,73 @@ func TestL4_WhatIsCutIsSaid(t *testing.T) {
 		t.Errorf("%d are known", n)
 	}
 	countDialled(t, b.cycleNow())
+}
+
+// What was counted and then not asked, for want of time, has its place still.
+func TestL4_WhatIsNotAskedDoesNotCount(t *testing.T) {
+	b := newBare(t, alloctest.Redis, oneFile, "")
+	p := b.pools[0]
+	var offers []alloc.Offer
+	for i := range 100 {
+		offers = append(offers, alloc.Offer{Endpoint: fmt.Sprintf("1.2.3.%d:80", i), Record: []byte(`{}`)})
+	}
+	offers = append(offers, alloc.Offer{Endpoint: "a.example.org:80", Record: []byte(`{}`)})
+	if _, err := p.store.Offer(t.Context(), offers, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := p.store.Claim(t.Context(), time.Now(), time.Now().Add(time.Minute), 200)
+	if err != nil || len(claimed) != 101 {
+		t.Fatal(len(claimed), err)
+	}
+	c := &cycle{pool: p, next: p.nextRun(), probeUntil: p.nextRun(), newcomers: map[string]bool{}}
+	left := c.items(claimed)
+	for round := range 3 {
+		if left, err = c.putOffFloods(t.Context(), left); err != nil || len(left) != 65 || c.report.PutOff != 36 {
+			t.Fatalf("round %d: %d are left, %d put off, %v", round, len(left), c.report.PutOff, err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		c.probe(ended, left, nil)
+	}
+}
+
+// A thousand names may be one victim: what they resolve to is counted where it is
+// dialled, once for each candidate, however often that is asked.
+func TestL4_NamesCountForTheirAddresses(t *testing.T) {
+	c := &cycle{}
+	ask := func(it *item, addrs ...string) (admitted int) {
+		ctx := c.admitting(t.Context(), it, proxyurl.Allow{mustPrefix("9.9.9.0/24")})
+		admit, ok := ctx.Value(admitKey{}).(func(netip.Addr) error)
+		for _, addr := range addrs {
+			if ok && admit(netip.MustParseAddr(addr)) == nil {
+				admitted++
+			}
+		}
+		return admitted
+	}
+	named := func(i int) *item { return &item{endpoint: mustEndpoint(t, fmt.Sprintf("n%d.example.org:80", i))} }
+	for i := range 6 {
+		it := named(i)
+		want, turn := 3, 0
+		if i >= 4 {
+			want, turn = 0, 1
+		}
+		if got := ask(it, "1.2.3.4", "1.2.3.4", "1.2.3.4"); got != want || it.turn != turn {
+			t.Errorf("name %d: dialled %d times, waits for %d turns", i, got, it.turn)
+		}
+	}
+	if it := named(7); ask(it, "1.2.3.4", "5.6.7.8") != 1 || it.turn != 0 {
+		t.Errorf("one address of two: waits for %d turns", it.turn)
+	}
+	if it := named(8); ask(it, "9.9.9.9") != 1 {
+		t.Error("an opened address is not dialled")
+	}
+	for name, it := range map[string]*item{
+		"a member":                {endpoint: mustEndpoint(t, "m.example.org:80"), isMember: true},
+		"what was counted before": {endpoint: mustEndpoint(t, "1.2.3.4:80")},
+	} {
+		if ctx := c.admitting(t.Context(), it, nil); ctx.Value(admitKey{}) != nil {
+			t.Errorf("%s is counted when it is dialled", name)
+		}
+	}
 }

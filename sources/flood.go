@@ -29,9 +29,15 @@ const (
 // Flood counts candidates by address and by network. The zero value has counted
 // none. It is not safe for concurrent use.
 type Flood struct {
-	addrs    map[netip.Addr]uint32
-	names    map[string]uint32
-	networks map[netip.Prefix]uint32
+	addrs    map[netip.Addr]crowd
+	names    map[string]crowd
+	networks map[netip.Prefix]crowd
+}
+
+// crowd is how many of one address, name or network there were.
+type crowd struct {
+	through uint32 // were let through
+	waiting uint32 // were too many
 }
 
 // Take counts a candidate and says whether it is one too many: then why is
@@ -44,11 +50,12 @@ func (f *Flood) Take(e proxyurl.Endpoint, allow proxyurl.Allow) (turn int, why s
 		return f.TakeAddr(addr, allow)
 	}
 	if f.names == nil {
-		f.names = make(map[string]uint32)
+		f.names = make(map[string]crowd)
 	}
-	before := f.names[e.Host()]
-	f.names[e.Host()]++
-	return turnOf(before, MaxPerAddress, FloodAddress)
+	if turn := take(f.names, e.Host(), MaxPerAddress); turn > 0 {
+		return turn, FloodAddress
+	}
+	return 0, ""
 }
 
 // TakeAddr is Take for an address.
@@ -57,38 +64,52 @@ func (f *Flood) TakeAddr(addr netip.Addr, allow proxyurl.Allow) (turn int, why s
 		return 0, ""
 	}
 	if f.addrs == nil {
-		f.addrs = make(map[netip.Addr]uint32)
-		f.networks = make(map[netip.Prefix]uint32)
+		f.addrs = make(map[netip.Addr]crowd)
+		f.networks = make(map[netip.Prefix]crowd)
 	}
 	addr = addr.Unmap()
-	before := f.addrs[addr]
-	f.addrs[addr]++
-	if turn, why = turnOf(before, MaxPerAddress, FloodAddress); turn > 0 {
-		return turn, why // it takes no place of its neighbours
+	if turn := take(f.addrs, addr, MaxPerAddress); turn > 0 {
+		return turn, FloodAddress // it takes no place of its neighbours
 	}
-	network := networkOf(addr)
-	before = f.networks[network]
-	f.networks[network]++
-	return turnOf(before, MaxPerNetwork, FloodNetwork)
+	if turn := take(f.networks, networkOf(addr), MaxPerNetwork); turn > 0 {
+		giveBack(f.addrs, addr)
+		return turn, FloodNetwork
+	}
+	return 0, ""
 }
 
-// GiveBack undoes a Take that let the candidate through.
+// GiveBack undoes a Take that let the candidate through: it was not dialled after
+// all.
 func (f *Flood) GiveBack(e proxyurl.Endpoint, allow proxyurl.Allow) {
 	addr, ok := e.Addr()
 	switch {
 	case !ok:
-		f.names[e.Host()]--
+		giveBack(f.names, e.Host())
 	case !allow.Contains(addr):
-		f.addrs[addr]--
-		f.networks[networkOf(addr)]--
+		giveBack(f.addrs, addr)
+		giveBack(f.networks, networkOf(addr))
 	}
 }
 
-func turnOf(before uint32, most int, why string) (int, string) {
-	if turn := int(before) / most; turn > 0 {
-		return turn, why
+// take lets one more through, or says for how many turns it waits: of those that
+// wait, as many come with each turn as may be let through.
+func take[K comparable](crowds map[K]crowd, key K, most uint32) (turn int) {
+	c := crowds[key]
+	if c.through < most {
+		c.through++
+	} else {
+		turn = 1 + int(c.waiting/most)
+		c.waiting++
 	}
-	return 0, ""
+	crowds[key] = c
+	return turn
+}
+
+func giveBack[K comparable](crowds map[K]crowd, key K) {
+	if c := crowds[key]; c.through > 0 {
+		c.through--
+		crowds[key] = c
+	}
 }
 
 func networkOf(addr netip.Addr) netip.Prefix {
