@@ -2,6 +2,7 @@ package sources
 
 import (
 	"bytes"
+	"encoding/csv"
 	"io"
 	"strings"
 )
@@ -23,7 +24,7 @@ const headLines = 20
 
 // fits looks for a head, before any line that names an address.
 func (csvFormat) fits(start []byte) bool {
-	n := 0
+	n, formats := 0, lineFormats()
 	for line := range bytes.Lines(start) {
 		if h, _ := headOf(string(bytes.TrimSpace(line))); h != nil {
 			return true
@@ -32,7 +33,7 @@ func (csvFormat) fits(start []byte) bool {
 		if text == "" {
 			continue
 		}
-		if n++; n == headLines || parseLine(lineFormats(), text).reject == "" {
+		if n++; n == headLines || parseLine(formats, text).reject == "" {
 			return false
 		}
 	}
@@ -49,7 +50,7 @@ func headOf(line string) (*head, rune) {
 		if !strings.ContainsRune(line, separator) {
 			continue
 		}
-		names, err := splitRow(line, separator)
+		names, err := new(splitter).split(line, separator)
 		if err != nil {
 			continue
 		}
@@ -61,7 +62,7 @@ func headOf(line string) (*head, rune) {
 }
 
 func (f csvFormat) read(in *input, c *collector) error {
-	t := csvTable{c: c, lines: newLineReader(in, max(maxRecord, c.limits.MaxLine))}
+	t := csvTable{c: c, rows: rowFormats(), lines: newLineReader(in, max(maxRecord, c.limits.MaxLine))}
 	err := t.read()
 	c.formats[f.name()] += c.list.Records
 	return err
@@ -72,6 +73,8 @@ type csvTable struct {
 	lines     *lineReader
 	head      *head // nil until there is one
 	separator rune
+	rows      []lineFormat // of a table without a head
+	splitter  splitter
 	fields    fields
 	short     bool // the row read last has fewer columns than the head
 }
@@ -111,13 +114,13 @@ func (t *csvTable) headless(text string) {
 	}
 	if text = string(trim([]byte(text))); text != "" {
 		t.c.begin(t.lines.number)
-		t.c.takeRecord(parseLine(rowFormats(), text), text)
+		t.c.takeRecord(parseLine(t.rows, text), text)
 	}
 }
 
 func (t *csvTable) row(text string) {
 	number := t.lines.number
-	cells, err := splitRow(text, t.separator)
+	cells, err := t.splitter.split(text, t.separator)
 	if err != nil {
 		cells, err = t.continued(text)
 	}
@@ -149,22 +152,44 @@ const continuedLines = 15
 // continued reads a row whose first line ends within quotes, together with the
 // lines that follow, if that makes a whole row of them.
 func (t *csvTable) continued(text string) ([]string, error) {
-	ahead := t.lines.ahead()
-	length := 0
-	for range continuedLines {
-		end := bytes.IndexByte(ahead[length:], '\n')
-		if end < 0 {
-			break
-		}
-		length += end + 1
-		cells, err := splitRow(text+"\n"+strings.TrimRight(string(ahead[:length]), "\r\n"), t.separator)
-		if err == nil {
-			if len(cells) != len(t.head.roles) {
-				break
-			}
+	length, ok := t.quoteEnd(text, t.lines.ahead(false))
+	if !ok {
+		length, ok = t.quoteEnd(text, t.lines.ahead(true))
+	}
+	if ok && length > 0 {
+		more := string(t.lines.ahead(true)[:length])
+		cells, err := t.splitter.split(text+"\n"+strings.TrimRight(more, "\r\n"), t.separator)
+		if err == nil && len(cells) == len(t.head.roles) {
 			t.lines.skip(length)
 			return cells, nil
 		}
 	}
-	return splitRow(text, t.separator)
+	return nil, csv.ErrQuote
+}
+
+// quoteEnd returns how much of what follows text belongs to it, to the end of the
+// line in which its quotes end; 0 where it makes no row. ok is false where too
+// little is known of what follows.
+func (t *csvTable) quoteEnd(text string, ahead []byte) (length int, ok bool) {
+	open := true
+	columns := 1 + strings.Count(text, string(t.separator)) // at the most
+	for range continuedLines {
+		end := bytes.IndexByte(ahead[length:], '\n')
+		if end < 0 {
+			return 0, false
+		}
+		line := ahead[length : length+end+1]
+		length += end + 1
+		columns += bytes.Count(line, []byte(string(t.separator)))
+		if bytes.Count(line, []byte(`"`))%2 != 0 {
+			open = !open
+		}
+		if !open {
+			if columns < len(t.head.roles) {
+				return 0, true
+			}
+			return length, true
+		}
+	}
+	return 0, true
 }

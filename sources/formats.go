@@ -43,8 +43,7 @@ func formats() []format {
 // lineFormats lists the ways of writing a record on a line of its own, in the
 // order in which a line is offered to them. The last one claims every line.
 func lineFormats() []lineFormat {
-	return []lineFormat{
-		schemeFormat{},
+	others := []lineFormat{
 		colonCountryFormat{},
 		pipeFormat{},
 		annotatedFormat{},
@@ -53,6 +52,7 @@ func lineFormats() []lineFormat {
 		userPassFormat{},
 		plainFormat{},
 	}
+	return append([]lineFormat{schemeFormat{others}}, others...)
 }
 
 // rowFormats are the ways of writing a row of a table without a head, and
@@ -63,7 +63,8 @@ func rowFormats() []lineFormat {
 }
 
 func addressFormats() []lineFormat {
-	return []lineFormat{schemeFormat{}, colonCountryFormat{}, userPassFormat{}, plainFormat{}}
+	others := []lineFormat{colonCountryFormat{}, userPassFormat{}, plainFormat{}}
+	return append([]lineFormat{schemeFormat{others}}, others...)
 }
 
 // auto has a list's format found by its content.

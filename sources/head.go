@@ -7,7 +7,8 @@ type head struct {
 	roles []role
 	names []string
 	// spoken is set where the columns are protocols: each cell is then an address.
-	spoken []claims
+	spoken  []claims
+	formats []lineFormat // of these
 	// address is the first column that is or names an address.
 	address int
 }
@@ -44,7 +45,7 @@ func newHead(names []string) *head {
 		h.spoken = nil
 		return h
 	case spoken >= 2 && spoken == len(names):
-		h.address = 0
+		h.address, h.formats = 0, addressFormats()
 		return h
 	}
 	return nil
@@ -58,7 +59,7 @@ func (h *head) row(c *collector, number int, cells []string, f *fields) {
 			if cell = strings.TrimSpace(cell); cell == "" {
 				continue
 			}
-			r := parseLine(addressFormats(), cell)
+			r := parseLine(h.formats, cell)
 			if r.claims == 0 {
 				r.claims = h.spoken[i]
 			}

@@ -41,7 +41,9 @@ func cutSpaces(text []byte) (first byte, rest []byte) {
 
 func (f jsonFormat) read(in *input, c *collector) error {
 	dec := json.NewDecoder(&jsonBounds{r: in})
-	err := walkJSON(dec, newTree(c))
+	t := newTree(c)
+	err := walkJSON(dec, t)
+	t.abandon()
 	c.formats[f.name()] += c.list.Records
 	switch failed := in.failed(); {
 	case failed != nil:

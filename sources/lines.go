@@ -56,10 +56,14 @@ func (l *lineReader) next() (line []byte, long bool, err error) {
 	return line, long, nil
 }
 
-// ahead returns what follows the line returned last, as far as there is room; it
-// makes that line invalid.
-func (l *lineReader) ahead() []byte {
-	ahead, _ := l.r.Peek(l.r.Size() - 1)
+// ahead returns what follows the line returned last: what has been read already,
+// or as much as there is room for. It makes that line invalid.
+func (l *lineReader) ahead(far bool) []byte {
+	n := l.r.Buffered()
+	if far {
+		n = l.r.Size() - 1
+	}
+	ahead, _ := l.r.Peek(n)
 	return ahead
 }
 

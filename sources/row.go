@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"bufio"
 	"encoding/csv"
 	"io"
 	"strings"
@@ -24,7 +25,7 @@ func (rowFormat) parse(line string) (record, bool) {
 	if separator == 0 {
 		return record{}, false
 	}
-	fields, err := splitRow(line, separator)
+	fields, err := new(splitter).split(line, separator)
 	if err != nil || len(fields) < 2 {
 		return record{}, false
 	}
@@ -48,15 +49,28 @@ func separatorOf(line string) rune {
 	return 0
 }
 
-// splitRow cuts one line into its columns.
-func splitRow(line string, separator rune) ([]string, error) {
-	if strings.IndexByte(line, '"') < 0 && strings.Count(line, string(separator)) < maxColumns {
+// splitter cuts lines into their columns. Its zero value is ready.
+type splitter struct {
+	line strings.Reader
+	buf  *bufio.Reader
+}
+
+func (s *splitter) split(line string, separator rune) ([]string, error) {
+	switch {
+	case strings.IndexByte(line, '"') < 0 && strings.Count(line, string(separator)) < maxColumns:
 		return strings.Split(line, string(separator)), nil // what the reader below would give
-	}
-	if strings.Count(line, `"`)%2 != 0 {
+	case strings.IndexByte(line, '"') < 0:
+		return nil, csv.ErrFieldCount
+	case strings.Count(line, `"`)%2 != 0:
 		return nil, csv.ErrQuote
 	}
-	r := csv.NewReader(strings.NewReader(line))
+	s.line.Reset(line)
+	if s.buf == nil {
+		s.buf = bufio.NewReader(&s.line)
+	} else {
+		s.buf.Reset(&s.line)
+	}
+	r := csv.NewReader(s.buf) // which takes the buffer as its own
 	r.Comma, r.LazyQuotes, r.FieldsPerRecord = separator, true, -1
 	fields, err := r.Read()
 	if err == io.EOF || len(fields) > maxColumns {

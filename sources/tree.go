@@ -21,10 +21,11 @@ import (
 // It keeps of a document what is open, and some records of which it is not known
 // yet whether they are within another.
 type tree struct {
-	c      *collector
-	number int // of the line that is read, or 0 to count records
-	frames []frame
-	roles  map[string]role // of the keys met, so that each is looked at once
+	c       *collector
+	formats []lineFormat // of texts that are addresses
+	number  int          // of the line that is read, or 0 to count records
+	frames  []frame
+	roles   map[string]role // of the keys met, so that each is looked at once
 }
 
 // frame is an object or array that is open.
@@ -64,7 +65,9 @@ var errDepth = errors.New("nested too deep")
 // maxKeys bounds how many keys are kept with what they stand for.
 const maxKeys = 256
 
-func newTree(c *collector) *tree { return &tree{c: c, roles: make(map[string]role)} }
+func newTree(c *collector) *tree {
+	return &tree{c: c, formats: addressFormats(), roles: make(map[string]role)}
+}
 
 func (t *tree) role(key string) role {
 	r, ok := t.roles[key]
@@ -137,8 +140,10 @@ func (t *tree) value(key, text string) {
 	switch f.kind {
 	case isList:
 		switch {
-		case f.array && t.inArray() && len(f.cells) < maxColumns:
-			f.cells = append(f.cells, text)
+		case f.array && t.inArray():
+			if len(f.cells) <= maxColumns { // one more is one too many
+				f.cells = append(f.cells, text)
+			}
 		case f.array:
 			t.address(f, text)
 		default:
@@ -201,7 +206,7 @@ func isAddress(text string) bool {
 
 // address takes in a text that is a record.
 func (t *tree) address(f *frame, text string) {
-	r := parseLine(addressFormats(), text)
+	r := parseLine(t.formats, text)
 	if r.claims == 0 {
 		r.claims = f.claims
 	}
@@ -321,6 +326,12 @@ func (t *tree) inRecord() bool {
 
 // row takes in an array within an array: several addresses, or the columns of one.
 func (t *tree) row(f *frame) {
+	f.found = true
+	if len(f.cells) > maxColumns {
+		t.c.begin(t.record())
+		t.c.reject(reasonUnparseable, strings.Join(f.cells[:2], ","), showLine)
+		return
+	}
 	addresses := true
 	for _, cell := range f.cells {
 		addresses = addresses && isAddress(cell)
@@ -337,7 +348,17 @@ func (t *tree) row(f *frame) {
 	}
 	t.c.begin(t.record())
 	t.c.takeRecord(r, strings.Join(f.cells, ","))
-	f.found = true
+}
+
+// abandon ends a document that is broken: what is open is dropped, and what was
+// found in it is told.
+func (t *tree) abandon() {
+	for _, f := range t.frames {
+		for _, record := range f.waiting {
+			t.c.record(t.record(), &record)
+		}
+	}
+	t.frames = t.frames[:0]
 }
 
 // record returns the number of the record that comes now.

@@ -28,7 +28,9 @@ func (f xmlFormat) read(in *input, c *collector) error {
 	dec := xml.NewDecoder(transform.NewReader(&xmlBounds{r: page}, runes.ReplaceIllFormed()))
 	// Whatever the document says of its charset, it has been made UTF-8 before.
 	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	err := walkXML(dec, newTree(c))
+	t := newTree(c)
+	err := walkXML(dec, t)
+	t.abandon()
 	if failed := in.failed(); failed != nil {
 		return failed
 	}
