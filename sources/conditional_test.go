@@ -148,26 +148,35 @@ func TestABrokenListsTagIsNotKept(t *testing.T) {
 	})
 }
 
-// What the server means by "not modified" may be gone from the disk meanwhile.
+// What the server means by "not modified" may be gone from the disk meanwhile, and
+// what it sends again is not there because it was.
 func TestACopyThatIsGoneIsFetchedAgain(t *testing.T) {
-	v := &versions{text: listOf(100), etag: `"v1"`}
-	src := source(serve(t, v))
-	dir := t.TempDir()
-	f := NewFetcher(Options{Dir: dir})
-	for i, want := range []string{"|", `"v1"| |`} {
-		v.asked = nil
-		l, err := f.Fetch(t.Context(), src)
-		if got := strings.Join(v.asked, " "); err != nil || len(l.Candidates) != 100 || l.NotModified || l.CopyErr != nil || got != want {
-			t.Errorf("fetch %d: %d candidates, not modified %t, %v, %v; asked %s, want %s", i, len(l.Candidates), l.NotModified, err, l.CopyErr, got, want)
-		}
-		if i == 0 {
-			if err := os.Remove(one(t, dir, ".list")); err != nil {
-				t.Fatal(err)
+	for _, c := range []struct {
+		etag  string
+		asked []string // at each fetch
+	}{
+		{`"v1"`, []string{"|", `"v1"| |`}},
+		{"", []string{"|", "|"}},
+	} {
+		v := &versions{text: listOf(100), etag: c.etag}
+		src := source(serve(t, v))
+		dir := t.TempDir()
+		f := NewFetcher(Options{Dir: dir})
+		for i, want := range c.asked {
+			v.asked = nil
+			l, err := f.Fetch(t.Context(), src)
+			if got := strings.Join(v.asked, " "); err != nil || len(l.Candidates) != 100 || l.CopyErr != nil || got != want {
+				t.Errorf("fetch %d: %d candidates, %v, %v; asked %s, want %s", i, len(l.Candidates), err, l.CopyErr, got, want)
+			}
+			if i == 0 {
+				if err := os.Remove(one(t, dir, ".list")); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	if _, ok := NewFetcher(Options{Dir: dir}).Load(src); !ok {
-		t.Error("the copy is not there again")
+		if _, ok := NewFetcher(Options{Dir: dir}).Load(src); !ok {
+			t.Errorf("ETag %s: the copy is not there again", c.etag)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ func (m *copyMeta) dropCopy() { *m = copyMeta{Key: m.Key, WaitUntil: m.WaitUntil
 // Why a copy on disk is not used.
 var (
 	errDamaged = errors.New("the good copy is damaged")
+	errFuture  = errors.New("the good copy is of a time to come")
 	errForeign = errors.New("the good copy is of another source, or by another version of evenpool")
 )
 

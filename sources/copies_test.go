@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"evenpool/sources/proxyurl"
@@ -379,15 +380,47 @@ func TestACopyOnDiskIsNotInMemory(t *testing.T) {
 	}
 }
 
+// A clock that was far ahead once makes no copy last for ever, and one that is
+// behind, as on a host that has just booted, costs none.
+func TestL6_ACopyOfTheFuture(t *testing.T) {
+	p := &page{}
+	p.set(200, listOf(100))
+	src := source(serve(t, p))
+	fetched := time.Date(2026, 8, 22, 10, 0, 0, 0, time.UTC)
+	now := fetched
+	f := NewFetcher(Options{Dir: t.TempDir(), Now: func() time.Time { return now }})
+	if _, err := f.Fetch(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	p.set(404, "")
+	for _, c := range []struct {
+		at   time.Time
+		want error
+	}{
+		{fetched.Add(-48 * time.Hour), nil},
+		{fetched.Add(-48*time.Hour - time.Second), errFuture},
+		{time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), errFuture},
+		{fetched.Add(48 * time.Hour), nil},
+	} {
+		now = c.at
+		l, ok := f.Load(src)
+		if ok != (c.want == nil) || !errors.Is(l.CopyErr, c.want) {
+			t.Errorf("loaded at %s: %t, %v; want %v", c.at, ok, l.CopyErr, c.want)
+		}
+		if l, err := f.Fetch(t.Context(), src); (err == nil && l.Stale) != (c.want == nil) {
+			t.Errorf("fetched at %s: stale %t, %v; want %v", c.at, l.Stale, err, c.want)
+		}
+	}
+}
+
 // A format's own end is not the end of the body: what is missing behind it is
 // missing.
 func TestABodyIsReadToItsEnd(t *testing.T) {
-	r, w := io.Pipe()
-	go func() {
-		io.WriteString(w, listOf(3))
-		w.CloseWithError(io.ErrUnexpectedEOF)
-	}()
-	if _, err := parseAll(r, source(""), Limits{}.orDefault()); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%v", err)
+	for _, text := range []string{listOf(3), `["1.2.3.4:80"]`, `[{"ip":"1.2.3.4","port":80}]`, `{"data":[{"ip":"1.2.3.4","port":80}]}`} {
+		end := errors.New("the end")
+		body := io.MultiReader(strings.NewReader(text+strings.Repeat("\n", 1<<16)), iotest.ErrReader(end))
+		if l, err := parseAll(body, source(""), Limits{}.orDefault()); !errors.Is(err, end) {
+			t.Errorf("%s: %d candidates, %v; want the reader's error", text, len(l.Candidates), err)
+		}
 	}
 }

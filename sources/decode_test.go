@@ -240,8 +240,26 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// A charset that makes more of a text than there was is bounded like the text.
+// Each layer is bounded by itself: what one makes much of, the next may make little
+// of again.
 func TestL5_DecodedTextIsBounded(t *testing.T) {
+	utf16, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(strings.Repeat("x", 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ body, encoding string }{
+		"unpacked, many times nothing": {pack(t, "br", strings.Repeat(pack(t, "gzip", ""), 1000)), "br"},
+		"a file of two bytes for one":  {pack(t, "gzip", utf16), ""},
+	} {
+		r, err := decode(strings.NewReader(c.body), []string{c.encoding}, "", 1500)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v, want ErrTooLarge", name, err)
+		}
+	}
+	// A charset makes more of a text than there was.
 	r, err := decode(strings.NewReader(strings.Repeat("\xe4", 1000)), nil, "text/plain; charset=latin1", 1500)
 	if err != nil {
 		t.Fatal(err)
@@ -249,4 +267,32 @@ func TestL5_DecodedTextIsBounded(t *testing.T) {
 	if n, err := io.Copy(io.Discard, r); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%d bytes, %v; want ErrTooLarge", n, err)
 	}
+}
+
+func FuzzL5_Decode(f *testing.F) {
+	encodings := []string{"", "gzip", "br", "zstd"}
+	for i, encoding := range encodings {
+		var b bytes.Buffer
+		if encoding == "" {
+			b.WriteString(listOf(3))
+		} else {
+			w := packers()[encoding](&b)
+			io.WriteString(w, listOf(3))
+			w.Close()
+		}
+		f.Add(b.Bytes(), uint8(i), "text/plain; charset=utf-16")
+	}
+	f.Add([]byte("\xff\xfe1\x00.\x00"), uint8(0), "")
+	f.Fuzz(func(t *testing.T, body []byte, encoding uint8, contentType string) {
+		const limit = 1 << 16
+		r, err := decode(bytes.NewReader(body), []string{encodings[int(encoding)%len(encodings)]}, contentType, limit)
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		// The byte beyond the limit comes with the error.
+		if n, err := io.Copy(io.Discard, r); n > limit+1 || n > limit && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
 }

@@ -42,10 +42,7 @@ func (f *Fetcher) acquire(ctx context.Context, src Source) (*slot, error) {
 	}
 	if !s.loaded && f.opts.Dir != "" {
 		s.meta, s.unusable = f.copies.load(s.base, key)
-		// A clock that was wrong once makes nothing last for ever.
-		if s.meta.FetchedAt.After(now) {
-			s.meta.FetchedAt = now
-		}
+		// A clock that was wrong once makes nothing last for ever: see expire, too.
 		if last := now.Add(maxRetryAfter); s.meta.WaitUntil.After(last) {
 			s.meta.WaitUntil = last
 		}
@@ -63,7 +60,7 @@ func (f *Fetcher) slot(name, key string, now time.Time) (s *slot, prune bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, s := range f.slots {
-		if s.users == 0 && now.Sub(s.meta.FetchedAt) > f.opts.MaxAge && now.After(s.meta.WaitUntil) {
+		if s.users == 0 && now.Sub(s.meta.FetchedAt).Abs() > f.opts.MaxAge && now.After(s.meta.WaitUntil) {
 			delete(f.slots, key)
 		}
 	}
@@ -86,10 +83,16 @@ func (f *Fetcher) release(s *slot) {
 	<-s.gate
 }
 
-// expire gives up a copy that is too old.
+// expire gives up a copy that is too old, or of a clock that was too far ahead. Of
+// what is on disk nothing is lost by that: where it is this process's clock that is
+// wrong, the copy is there again when it is right.
 func (s *slot) expire(now time.Time, age time.Duration) {
-	if s.meta.hasCopy() && now.Sub(s.meta.FetchedAt) > age {
+	switch old := now.Sub(s.meta.FetchedAt); {
+	case !s.meta.hasCopy():
+	case old > age:
 		s.drop(fmt.Errorf("the good copy is older than %s", age))
+	case old < -age:
+		s.drop(errFuture)
 	}
 }
 
