@@ -66,7 +66,7 @@ func TestL6_TheGoodCopyOutlivesItsServerAndARestart(t *testing.T) {
 	}
 	fetch := func(code int, stderr string) api.Source {
 		t.Helper()
-		gotCode, stdout, gotStderr := runCLI(t, "sources", "fetch", "mine", "--socket", h.client.Socket, "-o", "json")
+		gotCode, stdout, gotStderr := fetchMine(t, h, "-o", "json")
 		var s api.Source
 		if err := json.Unmarshal([]byte(stdout), &s); err != nil || gotCode != code || !strings.HasPrefix(gotStderr, stderr) {
 			t.Errorf("exit %d, %v, stderr %q, stdout %s; want %d, %q", gotCode, err, gotStderr, stdout, code, stderr)
@@ -137,6 +137,16 @@ func TestL6_TheGoodCopyOutlivesItsServerAndARestart(t *testing.T) {
 	}
 }
 
+// fetchMine fetches the list now. What it says is to be seen a moment before its
+// fetch has ended, so that another is refused until then.
+func fetchMine(t *testing.T, h *host, args ...string) (code int, stdout, stderr string) {
+	h.await("the fetch before to end", func() bool {
+		code, stdout, stderr = runCLI(t, append([]string{"sources", "fetch", "mine", "--socket", h.client.Socket}, args...)...)
+		return !strings.Contains(stderr, "is under way")
+	})
+	return code, stdout, stderr
+}
+
 // While a fetch is under way another is refused; who waits for it sees its end.
 func TestSourcesFetchWhileOneIsUnderWay(t *testing.T) {
 	h := newHost(t, "", quickPool)
@@ -166,10 +176,14 @@ func TestSourcesFetchWhileOneIsUnderWay(t *testing.T) {
 	slow.Store(true)
 	ended := make(chan string, 1)
 	go func() {
-		code, stdout, stderr := runCLI(t, "sources", "fetch", "mine", "--socket", h.client.Socket)
+		code, stdout, stderr := fetchMine(t, h)
 		ended <- fmt.Sprint(code, stderr, "\n", stdout)
 	}()
-	<-asked
+	select {
+	case <-asked:
+	case got := <-ended:
+		t.Fatalf("it ended before the list was asked for: %s", got)
+	}
 	code, stdout, stderr := runCLI(t, "sources", "fetch", "mine", "--socket", h.client.Socket)
 	if code != exitUnavailable || stdout != "" || !strings.Contains(stderr, "a fetch of source mine is under way") {
 		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
