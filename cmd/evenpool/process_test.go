@@ -79,7 +79,7 @@ type host struct {
 	client  *api.Client
 	process *exec.Cmd
 	env     []string // more of it, for the daemon
-	log     *bytes.Buffer
+	log     *said
 }
 
 // good is how many of the lab's proxies are eligible.
@@ -151,7 +151,7 @@ func (h *host) start() {
 	h.t.Helper()
 	h.process = program(h.t, "evenpool", "serve", "-c", h.config())
 	h.process.Env = append(h.process.Env, h.env...)
-	h.log = &bytes.Buffer{}
+	h.log = &said{}
 	h.process.Stderr = h.log
 	if err := h.process.Start(); err != nil {
 		h.t.Fatal(err)
@@ -160,6 +160,24 @@ func (h *host) start() {
 		_, err := h.client.Status(h.t.Context())
 		return err == nil
 	})
+}
+
+// said is what a process has written so far; it may go on writing.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // kill is kill -9.
