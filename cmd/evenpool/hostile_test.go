@@ -32,7 +32,7 @@ func TestL1_L3_L4_AHostileListIsNotDialled(t *testing.T) {
 	resolveHere(t)
 	serveEvilNames(t)
 	serveHTTP(t, judgeServer, &judge.Handler{})
-	command(t, "", "ip", "addr", "add", goodProxy6.Addr().String(), "dev", "lo") // to listen, a route is enough in IPv4 alone
+	command(t, "", "ip", "addr", "add", goodProxy6.Addr().String(), "dev", "lo", "nodad") // to listen, a route is enough in IPv4 alone
 	for _, addr := range []netip.AddrPort{goodProxy, goodProxy6, goodByName} {
 		serveHTTP(t, addr, &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}})
 	}
