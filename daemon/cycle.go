@@ -212,7 +212,9 @@ func (c *cycle) claimUntil() time.Time {
 
 // claimEnd is when a claim ends that a slice of candidates makes now.
 func (p *pool) claimEnd(now time.Time) time.Time {
-	probes := time.Duration(len(p.rules.Schemes)*len(p.rules.Require)) * p.cfg.Probe.Timeout
+	// By each scheme, two judges for all that is required, and what it takes to find
+	// out what else it can.
+	probes := time.Duration(len(p.rules.Schemes)*(2*len(p.rules.Require)+2)) * p.cfg.Probe.Timeout
 	return now.Add(sliceTime + probes + 2*p.cfg.Probe.Timeout + 10*time.Second)
 }
 

@@ -54,6 +54,8 @@ type Daemon struct {
 	jobs    jobs // what runs outside cron: first fetches, cycles asked for
 	sources []*source
 	pools   []*pool
+
+	observer *probe.Observer // of all pools' probes
 }
 
 // New makes a daemon from a configuration that was checked, and takes what no two
@@ -62,7 +64,8 @@ type Daemon struct {
 // what was saved. It asks neither Redis nor the network. ErrSocketTaken when
 // another daemon has the socket. Call Run, or Close.
 func New(opts Options) (_ *Daemon, err error) {
-	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger}
+	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger,
+		observer: probe.NewObserver(probe.ObserverOptions{})}
 	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver,
 		Dir: filepath.Join(opts.Config.StateDir, "sources")})
 	byName := map[string]*source{}
@@ -97,7 +100,7 @@ func New(opts Options) (_ *Daemon, err error) {
 	}
 	d.store = store
 	for _, cfg := range opts.Config.Pools {
-		p := newPool(cfg, store.Pool(cfg.Name), opts, d.log)
+		p := newPool(cfg, store.Pool(cfg.Name), d.observer, opts, d.log)
 		for _, name := range cfg.Sources {
 			p.sources = append(p.sources, byName[name])
 			byName[name].pools = append(byName[name].pools, p)
@@ -138,6 +141,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	group.Go(func() error { return d.store.Run(ctx) })
 	group.Go(func() error { return d.watchStore(ctx) })
 	group.Go(func() error { return d.runJobs(ctx) })
+	group.Go(func() error { return d.observer.Run(ctx) })
 	group.Go(func() error { return d.notify(ctx) })
 	d.log.Info("serving", "socket", d.cfg.Socket.Path, "pools", len(d.pools), "sources", len(d.sources),
 		"store", d.storeName(), "pid", os.Getpid())

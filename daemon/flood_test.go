@@ -10,6 +10,7 @@ import (
 
 	"evenpool/alloc"
 	"evenpool/alloc/alloctest"
+	"evenpool/probe"
 	"evenpool/sources"
 	"evenpool/sources/proxyurl"
 )
@@ -202,7 +203,7 @@ func TestL4_WhatIsNotAskedDoesNotCount(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		c.probe(ended, left, nil)
+		c.probe(ended, left, probe.Plan{})
 	}
 }
 

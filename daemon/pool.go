@@ -30,6 +30,7 @@ type pool struct {
 	sources []*source
 	log     *slog.Logger
 	entry   cron.EntryID
+	seen    probe.Seen       // of us, by the judges in all control probes; the cycle's alone
 	nextRun func() time.Time // when cron begins the next cycle; members are due then
 	random  *rand.Rand       // used by the cycle alone, of which there is one at a time
 
@@ -56,7 +57,7 @@ type poolCounts struct {
 	at                  time.Time
 }
 
-func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger) *pool {
+func newPool(cfg config.Pool, store *alloc.Pool, observer *probe.Observer, opts Options, log *slog.Logger) *pool {
 	return &pool{
 		cfg:   cfg,
 		store: store,
@@ -73,7 +74,7 @@ func newPool(cfg config.Pool, store *alloc.Pool, opts Options, log *slog.Logger)
 			Rise:       cfg.Eligibility.Rise,
 			Fall:       cfg.Eligibility.Fall,
 		},
-		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Dial: dialAdmitted(opts.Resolver)}),
+		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Dial: dialAdmitted(opts.Resolver), Observer: observer}),
 		log:    log.With("pool", cfg.Name),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},

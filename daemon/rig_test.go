@@ -79,7 +79,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	r.write("list.txt", list)
 	r.storeOptions = o.store(t)
 	if o.pool == "" {
-		o.pool = "    eligibility: {schemes: [http, socks4, socks4a, socks5]}\n"
+		o.pool = "    eligibility: {schemes: [http, https, socks4, socks4a, socks5]}\n"
 	}
 	r.yaml = fmt.Sprintf(`
 socket: {path: %[1]s/evenpool.sock}

@@ -42,11 +42,14 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	if ctx.Err() != nil { // a judge that was not heard to the end is not ill
 		return c.release(ctx, items, at(time.Now()))
 	}
-	asks, missing := probe.Asks(c.judges, c.rules.Require, before.well)
+	plan, missing, err := c.plan(before.well)
+	if err != nil {
+		return errors.Join(err, c.release(ctx, items, at(time.Now())))
+	}
 	if len(missing) > 0 {
 		return c.void(ctx, items, "before", missing)
 	}
-	c.probe(ctx, items, asks)
+	c.probe(ctx, items, plan)
 	after := c.control(ctx)
 	if ctx.Err() != nil {
 		return c.release(ctx, items, at(time.Now()))
@@ -54,7 +57,7 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	well := func(judge string, capability probe.Capability) bool {
 		return before.well(judge, capability) && after.well(judge, capability)
 	}
-	if _, missing := probe.Asks(c.judges, c.rules.Require, well); len(missing) > 0 {
+	if _, missing, _ := c.plan(well); len(missing) > 0 {
 		return c.void(ctx, items, "after", missing)
 	}
 	c.decide(items, well)
@@ -67,6 +70,12 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 		}
 	}
 	return c.settleItems(ctx, items, members)
+}
+
+// plan is what a slice asks, of the judges that are well.
+func (c *cycle) plan(well func(string, probe.Capability) bool) (probe.Plan, []probe.Capability, error) {
+	return probe.NewPlan(probe.PlanOptions{Judges: c.judges, Require: c.rules.Require,
+		MinJudges: c.cfg.Eligibility.MinJudges, Seen: c.seen, Well: well})
 }
 
 // items reads what was claimed. A record that cannot be read begins anew.
@@ -117,9 +126,10 @@ func (c *cycle) control(ctx context.Context) controls {
 				continue
 			}
 			group.Go(func() {
-				check := c.prober.Control(ctx, judge, capability)
+				check, seen := c.prober.Control(ctx, judge, capability)
 				mu.Lock()
 				defer mu.Unlock()
+				c.seen.Add(seen)
 				result[controlKey(judge.Name, capability)] = check
 			})
 		}
@@ -165,7 +175,7 @@ func (p *pool) noteControls(list []api.Judge) {
 // probe carries out the items' rounds, in random order, so many at once as is
 // configured. It begins none after the slice's time, and cancels those that are
 // under way when the cycle's time for probing is over.
-func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
+func (c *cycle) probe(ctx context.Context, items []*item, plan probe.Plan) {
 	ctx, cancel := context.WithDeadline(ctx, c.probeUntil)
 	defer cancel()
 	sliceEnd := time.Now().Add(sliceTime)
@@ -174,7 +184,7 @@ func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
 	for range min(c.cfg.Probe.Concurrency, len(items)) {
 		workers.Go(func() {
 			for it := range queue {
-				c.probeItem(ctx, it, asks)
+				c.probeItem(ctx, it, plan)
 			}
 		})
 	}
@@ -198,7 +208,7 @@ func (c *cycle) probe(ctx context.Context, items []*item, asks []probe.Ask) {
 
 // probeItem carries out one item's round. A panic is a bug of ours and held
 // against nobody; outside this goroutine nobody could catch it.
-func (c *cycle) probeItem(ctx context.Context, it *item, asks []probe.Ask) {
+func (c *cycle) probeItem(ctx context.Context, it *item, plan probe.Plan) {
 	defer func() {
 		if p := recover(); p != nil {
 			it.round = probe.Round{At: time.Now(), Results: []probe.Result{{Outcome: probe.Unknown}}}
@@ -206,8 +216,8 @@ func (c *cycle) probeItem(ctx context.Context, it *item, asks []probe.Ask) {
 			c.log.Error("a probe panicked", "endpoint", it.endpoint.Redacted(), "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	schemes, allow := c.rules.TryOrder(it.record), c.allow(it.record)
-	it.round.Results = c.prober.Round(c.admitting(ctx, it, allow), it.endpoint, schemes, allow, asks)
+	job := probe.Job{Endpoint: it.endpoint, Schemes: c.rules.TryOrder(it.record), Allow: c.allow(it.record), Member: it.isMember}
+	it.round.Results = c.prober.Round(c.admitting(ctx, it, job.Allow), plan, job)
 	it.round.At = time.Now()
 	it.probed = ctx.Err() == nil && it.turn == 0
 }

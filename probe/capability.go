@@ -5,6 +5,20 @@ import (
 	"strings"
 )
 
+// Capability is something that a proxy can do.
+type Capability string
+
+// The capabilities that a pool can require, cheap ones first: the order in which
+// they are asked for.
+const (
+	HTTP Capability = "http" // brings a page over plain http
+	TLS  Capability = "tls"  // brings a TLS connection to the judge, unbroken
+)
+
+// Capabilities returns the closed list of those that can be required, cheap ones
+// first.
+func Capabilities() []Capability { return []Capability{HTTP, TLS} }
+
 // What proxies are found to be able to do, beyond what can be required.
 const (
 	Connect   Capability = "connect"    // opens tunnels for CONNECT

@@ -22,12 +22,13 @@ const maxDetail = 200
 type fault struct {
 	outcome Outcome
 	detail  string // escaped by whoever shows it, once
+	names   bool   // perhaps because the proxy was given a name in place of an address
 }
 
 func (f *fault) Error() string { return f.detail }
 
 func faultf(o Outcome, format string, args ...any) error {
-	return &fault{o, fmt.Sprintf(format, args...)}
+	return &fault{outcome: o, detail: fmt.Sprintf(format, args...)}
 }
 
 // errnos classifies what connect, read and write can return.
@@ -62,7 +63,7 @@ var errnos = map[syscall.Errno]Outcome{
 // classify turns an error at a stage of a check into its outcome. What it does
 // not know is Unknown, a local fault; but within TLS what is left is the peer's
 // bytes not being TLS, for which crypto/tls mostly has no type.
-func classify(err error, stage Stage, withinTLS bool) Outcome {
+func classify(err error, stage Stage, within layer) Outcome {
 	var (
 		known     *fault
 		forbidden *proxyurl.ForbiddenError
@@ -101,9 +102,13 @@ func classify(err error, stage Stage, withinTLS bool) Outcome {
 		return Closed
 	case errors.As(err, &noRoots):
 		return Unknown
+	case errors.As(err, &cert) && within == proxyTLS:
+		return ProxyCertificate
 	case errors.As(err, &cert):
 		return TLSIntercepted
-	case withinTLS:
+	case within == proxyTLS:
+		return ProxyTLS
+	case within == judgeTLS:
 		return TLSFailed
 	}
 	return Unknown

@@ -106,7 +106,7 @@ func TestH10_Classify(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := classify(test.err, test.stage, test.stage == StageTLS); got != test.want {
+			if got := classify(test.err, test.stage, map[Stage]layer{StageTLS: judgeTLS}[test.stage]); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -137,7 +137,10 @@ func TestH4_LocalFaultsLeaveStreaksAlone(t *testing.T) {
 	}
 	rules := Rules{Schemes: Schemes(), Require: Capabilities(), Rise: 2, Fall: 2}
 	j := ownJudge(t)
-	asks, _ := Asks([]Judge{j}, rules.Require, nil)
+	plan, _, err := NewPlan(PlanOptions{Judges: []Judge{j}, Require: rules.Require})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, before := range []Record{
 		{Passes: 1},
 		{Fails: 1, Member: "http://198.51.100.1:80"},
@@ -152,7 +155,7 @@ func TestH4_LocalFaultsLeaveStreaksAlone(t *testing.T) {
 			}
 			p := New(Options{Dial: failing(test.err)})
 			e := mustProxy(t, "http://198.51.100.1:80").Endpoint
-			results := p.Round(ctx, e, rules.Schemes, nil, asks)
+			results := p.Round(ctx, plan, Job{Endpoint: e, Schemes: rules.Schemes})
 			if len(results) != 1 || results[0].Outcome != test.want {
 				t.Errorf("%s: got %+v", test.name, results)
 			}

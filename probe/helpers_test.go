@@ -59,6 +59,30 @@ func pipeProber(serve func(net.Conn)) *Prober {
 	}})
 }
 
+// put is a question to be put.
+type put struct {
+	judge      Judge
+	capability Capability
+}
+
+// planOf puts these questions, and no others.
+func planOf(asks []put) Plan {
+	plan := Plan{min: 1}
+	for _, q := range asks {
+		a, err := newAsk(q.judge, q.capability)
+		if err != nil {
+			panic(err)
+		}
+		plan.first = append(plan.first, a)
+	}
+	return plan
+}
+
+// one is a round by one scheme.
+func one(p *Prober, ctx context.Context, proxy proxyurl.URL, allow proxyurl.Allow, asks []put) Result {
+	return p.Round(ctx, planOf(asks), Job{Endpoint: proxy.Endpoint, Schemes: []proxyurl.Scheme{proxy.Scheme}, Allow: allow})[0]
+}
+
 // failing is a dialer that returns err.
 func failing(err error) DialFunc {
 	return func(context.Context, proxyurl.Allow, string) (net.Conn, error) { return nil, err }

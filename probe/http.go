@@ -2,7 +2,6 @@ package probe
 
 import (
 	"encoding/base64"
-	"strings"
 
 	"evenpool/sources/proxyurl"
 )
@@ -10,34 +9,17 @@ import (
 // userAgent is what judges and proxies see of us: the truth.
 const userAgent = "evenpool-probe/1"
 
-// request writes the question down. In absolute form (RFC 9112 section 3.2.2) it
-// is for an http proxy, with its credentials; else for the judge itself.
-func (q question) request(absolute bool, proxy proxyurl.Endpoint) []byte {
-	var b strings.Builder
-	b.Grow(256)
-	b.WriteString("GET ")
-	if absolute {
-		b.WriteString("http://" + q.host)
-	}
-	b.WriteString(q.path + " HTTP/1.1\r\nHost: " + q.host + "\r\n")
-	if absolute {
-		authorize(&b, proxy)
-	}
-	b.WriteString("User-Agent: " + userAgent + "\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n")
-	return []byte(b.String())
-}
-
 // connect asks an http proxy for a tunnel (RFC 9110 section 9.3.6). An answer of
 // 2xx has no body, whatever its headers say.
-func connect(conn *stream, proxy proxyurl.Endpoint, to target) error {
-	var b strings.Builder
-	b.WriteString("CONNECT " + to.hostport() + " HTTP/1.1\r\nHost: " + to.hostport() + "\r\n")
-	authorize(&b, proxy)
-	b.WriteString("User-Agent: " + userAgent + "\r\n\r\n")
-	if _, err := conn.Write([]byte(b.String())); err != nil {
+func connect(conn *stream, proxy proxyurl.Endpoint, to destination) error {
+	at := to.hostport()
+	b := append(make([]byte, 0, 256), "CONNECT "...)
+	b = append(append(append(append(b, at...), " HTTP/1.1\r\nHost: "...), at...), "\r\n"...)
+	b = append(authorize(b, proxy), "User-Agent: "+userAgent+"\r\n\r\n"...)
+	if _, err := conn.Write(b); err != nil {
 		return err
 	}
-	head, err := readHead(conn.r)
+	head, err := readHead(conn.r, nil)
 	switch {
 	case err != nil:
 		return err
@@ -50,9 +32,11 @@ func connect(conn *stream, proxy proxyurl.Endpoint, to target) error {
 }
 
 // authorize adds Basic credentials (RFC 7617), if the endpoint has any.
-func authorize(b *strings.Builder, proxy proxyurl.Endpoint) {
-	if proxy.HasUser() {
-		pair := proxy.User() + ":" + proxy.Password()
-		b.WriteString("Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(pair)) + "\r\n")
+func authorize(b []byte, proxy proxyurl.Endpoint) []byte {
+	if !proxy.HasUser() {
+		return b
 	}
+	b = append(b, "Proxy-Authorization: Basic "...)
+	b = base64.StdEncoding.AppendEncode(b, []byte(proxy.User()+":"+proxy.Password()))
+	return append(b, "\r\n"...)
 }

@@ -94,7 +94,7 @@ func TestP1_HardLimits(t *testing.T) {
 				sent.Store(0)
 				p := pipeProber(test.serve)
 				began := time.Now()
-				r := p.Probe(t.Context(), mustProxy(t, test.proxy+"://198.51.100.1:80"), nil, []Ask{{pageJudge(t), test.c}})
+				r := one(p, t.Context(), mustProxy(t, test.proxy+"://198.51.100.1:80"), nil, []put{{pageJudge(t), test.c}})
 				wantCheck(t, r.Last(), test.want, test.stage, "")
 				took := time.Since(began)
 				if test.slow && took != testTimeout || !test.slow && took != 0 {
@@ -121,7 +121,7 @@ func TestP1_DialCountsToo(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, server) }()
 			return client, nil
 		}})
-		r := p.Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+		r := one(p, t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{ownJudge(t), HTTP}})
 		wantCheck(t, r.Last(), Timeout, StageResponse, "i/o timeout")
 		if r.Latency != testTimeout || r.Last().Connect != testTimeout/2 {
 			t.Errorf("connected after %v, ended after %v", r.Last().Connect, r.Latency)
@@ -132,7 +132,7 @@ func TestP1_DialCountsToo(t *testing.T) {
 			<-ctx.Done()
 			return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
 		}})
-		r := p.Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+		r := one(p, t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{ownJudge(t), HTTP}})
 		wantCheck(t, r.Last(), DialTimeout, StageDial, "")
 		if r.Latency != testTimeout {
 			t.Errorf("took %v", r.Latency)
@@ -150,7 +150,7 @@ func TestH4_CancellationIsLocal(t *testing.T) {
 				p := pipeProber(func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 				began := time.Now()
 				time.AfterFunc(testTimeout/2, func() { cancel(errors.New("shutting down")) })
-				r := p.Probe(ctx, mustProxy(t, scheme+"://198.51.100.1:80"), nil, []Ask{{ownJudge(t), c}})
+				r := one(p, ctx, mustProxy(t, scheme+"://198.51.100.1:80"), nil, []put{{ownJudge(t), c}})
 				if r.Outcome != Cancelled || r.Last().Detail != "shutting down" || time.Since(began) != testTimeout/2 {
 					t.Errorf("%s, %s: %s (%s) after %v", scheme, c, r.Outcome, r.Last().Detail, time.Since(began))
 				}
@@ -176,7 +176,7 @@ func TestReset(t *testing.T) {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		conn.Close()
 	}()
-	r := New(Options{}).Probe(t.Context(), mustProxy(t, "http://"+l.Addr().String()), loopback(), []Ask{{ownJudge(t), HTTP}})
+	r := one(New(Options{}), t.Context(), mustProxy(t, "http://"+l.Addr().String()), loopback(), []put{{ownJudge(t), HTTP}})
 	wantCheck(t, r.Last(), Reset, StageResponse, "connection reset by peer")
 }
 
@@ -206,7 +206,7 @@ func TestP3_InterceptionIsSeen(t *testing.T) {
 		{"another name", "judge.example.org", roots, TLSIntercepted},
 	} {
 		j := Judge{Name: "mine", HTTPS: mustURL(t, "https://"+test.host+"/"), RootCAs: test.roots}
-		r := pipeProber(tunnel).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{j, TLS}})
+		r := one(pipeProber(tunnel), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{j, TLS}})
 		if r.Outcome != test.want {
 			t.Errorf("%s: %s (%s), want %s", test.name, r.Outcome, r.Last().Detail, test.want)
 		}

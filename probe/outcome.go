@@ -38,11 +38,17 @@ const (
 	NonceMissing   Outcome = "nonce_missing"   // the judge's form, but not the answer to this question
 	TLSFailed      Outcome = "tls_failed"      // no TLS through the proxy
 
+	ProxyTLS         Outcome = "proxy_tls"         // handshake with an https proxy: it speaks no TLS
+	ProxyCertificate Outcome = "proxy_certificate" // handshake with an https proxy: its certificate is not valid for its host
+	TargetFailed     Outcome = "target_failed"     // another answer than the target is to give
+
 	JudgeAddress     Outcome = "judge_address"     // the judge's name does not exist, or has no address that the scheme can ask for
 	JudgeUnreachable Outcome = "judge_unreachable" // control: the judge does not answer
 	JudgeAnswer      Outcome = "judge_answer"      // control: the judge answers wrongly
 	JudgeCertificate Outcome = "judge_certificate" // control: the judge's TLS does not work, its certificate above all
 	JudgeForbidden   Outcome = "judge_forbidden"   // the judge's address may not be dialled
+	Disputed         Outcome = "disputed"          // a member failed with one judge, and another was content
+	TooFewJudges     Outcome = "too_few_judges"    // all were content, but fewer judges than it takes
 
 	LocalDescriptors Outcome = "local_descriptors" // EMFILE, ENFILE: too many open files
 	LocalMemory      Outcome = "local_memory"      // ENOBUFS, ENOMEM
@@ -50,12 +56,15 @@ const (
 	LocalAddress     Outcome = "local_address"     // EADDRNOTAVAIL: no local port or address left
 	LocalPermission  Outcome = "local_permission"  // EPERM, EACCES: a local firewall or sandbox
 	LocalResolver    Outcome = "local_resolver"    // the resolver fails or is silent
+	LocalOverload    Outcome = "local_overload"    // a time limit passed while this host had no time for the probe
 	Cancelled        Outcome = "cancelled"         // the probe was cancelled, at shutdown for example
 	Unknown          Outcome = "unknown"           // an error that nobody has classified
 
 	ForbiddenAddress Outcome = "forbidden_address" // the proxy's name leads to an address that may not be dialled
 	TLSIntercepted   Outcome = "tls_intercepted"   // the certificate seen through the proxy is not valid for the judge
-	Tampered         Outcome = "tampered"          // our judge's own answer came back altered
+	Tampered         Outcome = "tampered"          // our judge's own page came back altered
+	Forged           Outcome = "forged"            // an answer in our judge's form that our judge did not sign
+	Replayed         Outcome = "replayed"          // an answer that our judge signed for another question
 )
 
 // classed is the list, in the order in which Outcomes gives it.
@@ -82,12 +91,17 @@ var classed = []struct {
 	{WrongContent, ClassProxy},
 	{NonceMissing, ClassProxy},
 	{TLSFailed, ClassProxy},
+	{ProxyTLS, ClassProxy},
+	{ProxyCertificate, ClassProxy},
+	{TargetFailed, ClassProxy},
 
 	{JudgeAddress, ClassJudge},
 	{JudgeUnreachable, ClassJudge},
 	{JudgeAnswer, ClassJudge},
 	{JudgeCertificate, ClassJudge},
 	{JudgeForbidden, ClassJudge},
+	{Disputed, ClassJudge},
+	{TooFewJudges, ClassJudge},
 
 	{LocalDescriptors, ClassLocal},
 	{LocalMemory, ClassLocal},
@@ -95,12 +109,15 @@ var classed = []struct {
 	{LocalAddress, ClassLocal},
 	{LocalPermission, ClassLocal},
 	{LocalResolver, ClassLocal},
+	{LocalOverload, ClassLocal},
 	{Cancelled, ClassLocal},
 	{Unknown, ClassLocal},
 
 	{ForbiddenAddress, ClassSecurity},
 	{TLSIntercepted, ClassSecurity},
 	{Tampered, ClassSecurity},
+	{Forged, ClassSecurity},
+	{Replayed, ClassSecurity},
 }
 
 // Outcomes returns the closed list: ok first, then by class.
@@ -131,7 +148,7 @@ type Stage string
 const (
 	StageResolve   Stage = "resolve"   // the judge's name, for SOCKS 4 alone
 	StageDial      Stage = "dial"      // the connection to the proxy, its name included
-	StageHandshake Stage = "handshake" // CONNECT or SOCKS: the proxy's connection to the judge
+	StageHandshake Stage = "handshake" // TLS with an https proxy; CONNECT or SOCKS: the proxy's connection to the judge
 	StageTLS       Stage = "tls"       // TLS with the judge
 	StageRequest   Stage = "request"   // sending the question
 	StageResponse  Stage = "response"  // reading the answer

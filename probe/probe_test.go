@@ -55,7 +55,7 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 		earlier = rec.Body.Bytes()
 		mu.Unlock()
 		if body == nil {
-			body = []byte(`{"evenpool_judge":2,"nonce":"00000000000000000000000000000000"}`)
+			body = judge.Page(judge.Answer{Version: judge.Version, Nonce: "00000000000000000000000000000000"})
 		}
 		_, _ = w.Write(body)
 	})))
@@ -69,7 +69,7 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 			if i%2 == 1 {
 				proxy = replay
 			}
-			results[i] = p.Probe(t.Context(), proxy, loopback(), []Ask{{j, HTTP}})
+			results[i] = one(p, t.Context(), proxy, loopback(), []put{{j, HTTP}})
 		})
 	}
 	wg.Wait()
@@ -103,22 +103,18 @@ func TestP6_NeverAroundTheProxy(t *testing.T) {
 	closed := l.Addr().String()
 	l.Close()
 	p := New(Options{})
-	for _, scheme := range append(Schemes(), proxyurl.HTTPS) {
+	for _, scheme := range Schemes() {
 		for _, c := range Capabilities() {
-			r := p.Probe(t.Context(), mustProxy(t, string(scheme)+"://"+closed), loopback(), []Ask{{j, c}})
-			want := Refused
-			if scheme == proxyurl.HTTPS {
-				want = Unknown // not spoken, and not replaced by anything else
-			}
-			if r.Outcome != want {
-				t.Errorf("%s, %s: %s (%s), want %s", scheme, c, r.Outcome, r.Last().Detail, want)
+			r := one(p, t.Context(), mustProxy(t, string(scheme)+"://"+closed), loopback(), []put{{j, c}})
+			if r.Outcome != Refused {
+				t.Errorf("%s, %s: %s (%s), want %s", scheme, c, r.Outcome, r.Last().Detail, Refused)
 			}
 		}
 	}
 	if h.Hits() != 0 {
 		t.Errorf("the judge was asked %d times without a proxy", h.Hits())
 	}
-	if check := p.Control(t.Context(), j, HTTP); check.Outcome != OK || check.SeenAddress != netip.MustParseAddr("127.0.0.1") {
+	if check, _ := p.Control(t.Context(), j, HTTP); check.Outcome != OK || check.Exit != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("control: %+v", check)
 	}
 	if h.Hits() != 1 {
@@ -135,7 +131,7 @@ func TestP7_DetailIsEscaped(t *testing.T) {
 		"header":  saying("HTTP/1.1 200 OK\r\n" + evil + "\r\n\r\n"),
 		"length":  saying("HTTP/1.1 200 OK\r\nContent-Length: \u202e1\r\n\r\n"),
 	} {
-		r := pipeProber(serve).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+		r := one(pipeProber(serve), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{ownJudge(t), HTTP}})
 		got := r.Last().Detail
 		unsafe := strings.ContainsFunc(got, func(c rune) bool { return !unicode.IsPrint(c) })
 		if got == "" || unsafe || len(got) > maxDetail+len("...") {
@@ -144,15 +140,15 @@ func TestP7_DetailIsEscaped(t *testing.T) {
 	}
 	// The error of a dialler is a text from outside too.
 	p := New(Options{Dial: failing(errors.New("a\x1b[31mb"))})
-	r := p.Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{ownJudge(t), HTTP}})
+	r := one(p, t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{ownJudge(t), HTTP}})
 	if got := r.Last().Detail; got != `a\x1b[31mb` {
 		t.Errorf("dialler: %q", got)
 	}
 }
 
 func TestAnswers(t *testing.T) {
-	own := []Ask{{ownJudge(t), HTTP}}
-	page := []Ask{{pageJudge(t), HTTP}}
+	own := []put{{ownJudge(t), HTTP}}
+	page := []put{{pageJudge(t), HTTP}}
 	changed := func(change func(string) string) func(net.Conn) {
 		return func(conn net.Conn) {
 			req, err := http.ReadRequest(bufio.NewReader(conn))
@@ -172,18 +168,18 @@ func TestAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
 		serve  func(net.Conn)
-		asks   []Ask
+		asks   []put
 		want   Outcome
 		detail string
 	}{
 		{"own judge", answerAsJudge, own, OK, ""},
-		{"script injected", changed(func(s string) string { return s + "<script>" }), own, Tampered, "something behind its end"},
-		{"script before", changed(func(s string) string { return "<script>" + s }), own, Tampered, "invalid character '<'"},
-		{"answer cut short", changed(func(s string) string { return s[:len(s)-1] }), own, WrongContent, "not the judge's answer"},
-		{"other nonce", saying("HTTP/1.1 200 OK\r\n\r\n" + `{"evenpool_judge":2,"nonce":"00"}`), own, NonceMissing, "an answer to another question"},
-		{"captive page", saying("HTTP/1.1 200 OK\r\n\r\n<html>log in"), own, WrongContent, `not the judge's answer but "<html>log in"`},
-		{"captive page with the URL in it", captive, own, WrongContent, "not the judge's answer"},
-		{"other JSON", saying("HTTP/1.1 200 OK\r\n\r\n{}"), own, WrongContent, "not the judge's answer"},
+		{"script injected", changed(func(s string) string { return s + "<script>" }), own, Tampered, "a judge's page, altered by somebody"},
+		{"script before", changed(func(s string) string { return "<script>" + s }), own, Tampered, "a judge's page, altered by somebody, from byte 1 on"},
+		{"answer cut short", changed(func(s string) string { return s[:len(s)-1] }), own, WrongContent, "a judge's page, cut short"},
+		{"other nonce", saying("HTTP/1.1 200 OK\r\n\r\n" + string(judge.Page(judge.Answer{Version: judge.Version, Nonce: "00"}))), own, NonceMissing, "an answer to another question"},
+		{"captive page", saying("HTTP/1.1 200 OK\r\n\r\n<html>log in"), own, WrongContent, `not the judge's page but "<html>log in"`},
+		{"captive page with the URL in it", captive, own, WrongContent, "not the judge's page"},
+		{"other JSON", saying("HTTP/1.1 200 OK\r\n\r\n{}"), own, WrongContent, "not the judge's page"},
 		{"redirect", saying("HTTP/1.1 302 x\r\nLocation: http://169.254.169.254/\r\n\r\n"), own, WrongStatus, "status 302 in place of 200"},
 		{"407", saying("HTTP/1.1 407 x\r\n\r\n"), own, AuthRequired, "status 407"},
 		{"page", saying(goodResponse), page, OK, ""},
@@ -193,7 +189,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := pipeProber(test.serve).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, test.asks)
+			r := one(pipeProber(test.serve), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, test.asks)
 			if r.Outcome != test.want || !strings.Contains(r.Last().Detail, test.detail) {
 				t.Errorf("got %s (%s), want %s (%s)", r.Outcome, r.Last().Detail, test.want, test.detail)
 			}
@@ -204,14 +200,14 @@ func TestAnswers(t *testing.T) {
 // TestCompressionIsNotUndone: what claims to be compressed is taken as it is.
 func TestCompressionIsNotUndone(t *testing.T) {
 	bomb := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"
-	r := pipeProber(saying(bomb)).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []Ask{{pageJudge(t), HTTP}})
+	r := one(pipeProber(saying(bomb)), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, []put{{pageJudge(t), HTTP}})
 	wantCheck(t, r.Last(), WrongContent, StageAnswer, `the expected text is not in "\x1f\x8b\x08\x00"`) // escaped once
 }
 
 // TestRound: by which results a round ends before its last scheme.
 func TestRound(t *testing.T) {
 	e := mustProxy(t, "http://198.51.100.1:80").Endpoint
-	asks := []Ask{{pageJudge(t), HTTP}}
+	asks := []put{{pageJudge(t), HTTP}}
 	hostile := func(conn net.Conn) {
 		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n\r\n<script>{\"evenpool_judge\":2,\"nonce\":%q}", req.URL.Query().Get("nonce"))
@@ -231,7 +227,7 @@ func TestRound(t *testing.T) {
 	}{
 		{"ok", t.Context(), pipeProber(saying(goodResponse)), []Outcome{OK}},
 		{"garbage", t.Context(), pipeProber(garbage), []Outcome{Garbage, Garbage, Garbage}},
-		{"refused", t.Context(), New(Options{Dial: failing(&fault{Refused, ""})}), []Outcome{Refused}},
+		{"refused", t.Context(), New(Options{Dial: failing(&fault{outcome: Refused})}), []Outcome{Refused}},
 		{"forbidden", t.Context(), New(Options{}), []Outcome{ForbiddenAddress}},
 		{"hostile", t.Context(), pipeProber(hostile), []Outcome{Tampered}},
 		{"cancelled", ctx, New(Options{Dial: failing(io.EOF)}), []Outcome{Cancelled}},
@@ -241,10 +237,10 @@ func TestRound(t *testing.T) {
 			schemes := []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS4A, proxyurl.SOCKS5}
 			asks := asks
 			if test.name == "hostile" {
-				asks = []Ask{{ownJudge(t), HTTP}}
+				asks = []put{{ownJudge(t), HTTP}}
 			}
 			var got []Outcome
-			for i, r := range test.p.Round(test.ctx, e, schemes, nil, asks) {
+			for i, r := range test.p.Round(test.ctx, planOf(asks), Job{Endpoint: e, Schemes: schemes}) {
 				got = append(got, r.Outcome)
 				if r.Proxy != (proxyurl.URL{Scheme: schemes[i], Endpoint: e}) {
 					t.Errorf("result %d is of %s", i, r.Proxy)
@@ -260,12 +256,12 @@ func TestRound(t *testing.T) {
 // TestAFailureEndsTheProbe: what comes after it would cost time and prove nothing.
 func TestAFailureEndsTheProbe(t *testing.T) {
 	j := pageJudge(t)
-	asks := []Ask{{j, HTTP}, {j, TLS}}
-	r := pipeProber(saying("HTTP/1.1 500 x\r\n\r\n")).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
+	asks := []put{{j, HTTP}, {j, TLS}}
+	r := one(pipeProber(saying("HTTP/1.1 500 x\r\n\r\n")), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
 	if len(r.Checks) != 1 || r.Outcome != WrongStatus {
 		t.Errorf("got %+v", r)
 	}
-	r = pipeProber(saying(goodResponse)).Probe(t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
+	r = one(pipeProber(saying(goodResponse)), t.Context(), mustProxy(t, "http://198.51.100.1:80"), nil, asks)
 	if len(r.Checks) != 2 || r.Checks[0].Outcome != OK || r.Checks[1].Capability != TLS || r.Outcome != r.Checks[1].Outcome || r.Outcome == OK {
 		t.Errorf("got %+v", r)
 	}
@@ -278,17 +274,17 @@ func TestL1_JudgesAndProxiesAreCheckedApart(t *testing.T) {
 	proxy := serverProxy(t, forward(&h))
 	j := ownJudge(t)
 	p := New(Options{})
-	if r := p.Probe(t.Context(), proxy, nil, []Ask{{j, HTTP}}); r.Outcome != ForbiddenAddress {
+	if r := one(p, t.Context(), proxy, nil, []put{{j, HTTP}}); r.Outcome != ForbiddenAddress {
 		t.Errorf("a proxy on loopback was dialled: %s", r.Outcome)
 	}
-	if r := p.Probe(t.Context(), proxy, loopback(), []Ask{{j, HTTP}}); r.Outcome != OK {
+	if r := one(p, t.Context(), proxy, loopback(), []put{{j, HTTP}}); r.Outcome != OK {
 		t.Errorf("opened for it: %s", r.Outcome)
 	}
 	j.HTTP = mustURL(t, "http://127.0.0.1:9/")
-	if c := p.Control(t.Context(), j, HTTP); c.Outcome != JudgeForbidden {
+	if c, _ := p.Control(t.Context(), j, HTTP); c.Outcome != JudgeForbidden {
 		t.Errorf("a judge on loopback was dialled: %s", c.Outcome)
 	}
-	r := p.Probe(t.Context(), mustProxy(t, "socks4://"+proxy.Endpoint.HostPort()), loopback(), []Ask{{j, HTTP}})
+	r := one(p, t.Context(), mustProxy(t, "socks4://"+proxy.Endpoint.HostPort()), loopback(), []put{{j, HTTP}})
 	if r.Outcome != JudgeForbidden {
 		t.Errorf("a judge on loopback was asked for by its address: %s", r.Outcome)
 	}

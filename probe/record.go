@@ -81,7 +81,7 @@ func summarize(at time.Time, r Result, state State) ResultSummary {
 	s := ResultSummary{At: at, Scheme: r.Proxy.Scheme, State: state, Outcome: r.Outcome, Stage: c.Stage,
 		Judge: c.Judge, Capability: c.Capability, Latency: r.Latency, Detail: c.Detail}
 	for _, c := range r.Checks {
-		if c.Outcome == OK {
+		if c.Outcome == OK && !slices.Contains(s.Shown, c.Capability) {
 			s.Shown = append(s.Shown, c.Capability)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/textproto"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,7 @@ import (
 // response is an answer as far as a probe looks at it.
 type response struct {
 	status int
+	header map[string][]string // names in canonical form; nil where nobody asked for it
 	body   []byte
 }
 
@@ -27,22 +29,28 @@ type head struct {
 	left    int   // what remains of maxHead
 }
 
-// readResponse reads one answer to its end.
-func readResponse(r *bufio.Reader) (response, error) {
-	h, err := readHead(r)
+// readResponse reads one answer to its end, and keeps its headers if they are
+// wanted.
+func readResponse(r *bufio.Reader, wanted bool) (response, error) {
+	var header map[string][]string
+	if wanted {
+		header = map[string][]string{}
+	}
+	h, err := readHead(r, header)
 	if err != nil {
 		return response{}, err
 	}
 	body, err := readBody(r, h)
-	return response{h.status, body}, err
+	return response{h.status, header, body}, err
 }
 
 // readHead reads up to the end of the headers of the first answer that is not
-// 1xx.
-func readHead(r *bufio.Reader) (head, error) {
+// 1xx. It puts the headers into header, if that is not nil.
+func readHead(r *bufio.Reader, header map[string][]string) (head, error) {
 	lines := lineReader{r: r, left: maxHead, over: errHead}
 	for range maxInform + 1 {
-		h, err := lines.head()
+		clear(header)
+		h, err := lines.head(header)
 		if err != nil || h.status >= 200 {
 			return h, err
 		}
@@ -99,7 +107,7 @@ func (l *lineReader) next() ([]byte, error) {
 	return line, nil
 }
 
-func (l *lineReader) head() (head, error) {
+func (l *lineReader) head(header map[string][]string) (head, error) {
 	minor, status, err := l.status()
 	if err != nil {
 		return head{}, err
@@ -126,6 +134,10 @@ func (l *lineReader) head() (head, error) {
 			return head{}, faultf(Garbage, "not a header: \"%s\"", start(line))
 		}
 		foldable = strings.ToLower(string(name))
+		if header != nil {
+			key := textproto.CanonicalMIMEHeaderKey(foldable)
+			header[key] = append(header[key], string(bytes.Trim(value, " \t")))
+		}
 		switch foldable {
 		case "content-length":
 			lengths = append(lengths, string(bytes.Trim(value, " \t")))

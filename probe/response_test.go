@@ -35,7 +35,7 @@ func TestReadResponse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			// One byte at a time: no read may depend on how the bytes arrive.
-			got, err := readResponse(bufio.NewReader(iotest.OneByteReader(strings.NewReader(test.in))))
+			got, err := readResponse(bufio.NewReader(iotest.OneByteReader(strings.NewReader(test.in))), false)
 			if err != nil || got.status != test.status || string(got.body) != test.body {
 				t.Errorf("got %d %.50q, %v", got.status, got.body, err)
 			}
@@ -94,8 +94,8 @@ func TestReadResponseRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := readResponse(bufio.NewReader(strings.NewReader(test.in)))
-			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageResponse, false) != test.want {
+			_, err := readResponse(bufio.NewReader(strings.NewReader(test.in)), false)
+			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageResponse, noTLS) != test.want {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -116,12 +116,12 @@ func FuzzReadResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		source := bytes.NewReader(data)
-		ours, err := readResponse(bufio.NewReaderSize(source, 512))
+		ours, err := readResponse(bufio.NewReaderSize(source, 512), false)
 		if read := len(data) - source.Len(); read > maxHead+maxBody+1024 {
 			t.Fatalf("read %d bytes", read)
 		}
 		if err != nil {
-			if o := classify(err, StageResponse, false); o.Class() != ClassProxy {
+			if o := classify(err, StageResponse, noTLS); o.Class() != ClassProxy {
 				t.Fatalf("%v: outcome %s", err, o)
 			}
 			return

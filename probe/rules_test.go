@@ -44,13 +44,13 @@ func TestTryOrder(t *testing.T) {
 		member string
 		want   string
 	}{
-		{"any", all, "any", "", "http socks4 socks4a socks5"},
-		{"any, among others", all, "socks5 any", "", "http socks4 socks4a socks5"},
+		{"any", all, "any", "", "http https socks4 socks4a socks5"},
+		{"any, among others", all, "socks5 any", "", "http https socks4 socks4a socks5"},
 		{"any, within the rules", []proxyurl.Scheme{proxyurl.SOCKS5, proxyurl.HTTP}, "any", "", "socks5 http"},
-		{"any, a member by its own first", all, "any", "socks5://198.51.100.1:80", "socks5 http socks4 socks4a"},
-		{"nothing claimed", all, "", "", "http socks4 socks4a socks5"},
+		{"any, a member by its own first", all, "any", "socks5://198.51.100.1:80", "socks5 http https socks4 socks4a"},
+		{"nothing claimed", all, "", "", "http https socks4 socks4a socks5"},
 		{"the rules' order", []proxyurl.Scheme{proxyurl.SOCKS5, proxyurl.HTTP}, "http socks5", "", "socks5 http"},
-		{"https may be CONNECT", all, "https", "", "http"},
+		{"https may be CONNECT", all, "https", "", "http https"},
 		{"the two kinds of SOCKS 4", all, "socks4", "", "socks4 socks4a"},
 		{"the two kinds of SOCKS 4, the other way", all, "socks4a", "", "socks4 socks4a"},
 		{"socks5 is nothing else", all, "socks5", "", "socks5"},
@@ -80,7 +80,7 @@ func TestTryOrderBeginsWithWhatPassed(t *testing.T) {
 	rec := Record{Schemes: []proxyurl.Scheme{proxyurl.Any}}
 	results := []Result{result(proxyurl.HTTP, 1, Garbage), result(proxyurl.SOCKS5, 1, OK, OK)}
 	rec = rec.After(Round{At: time.UnixMilli(1), Results: results, Verdict: rules.Judge(results, nil)})
-	if got := fmt.Sprint(rules.TryOrder(rec)); got != "[socks5 http socks4 socks4a]" {
+	if got := fmt.Sprint(rules.TryOrder(rec)); got != "[socks5 http https socks4 socks4a]" {
 		t.Errorf("got %s", got)
 	}
 	rules.Schemes = []proxyurl.Scheme{proxyurl.HTTP}

@@ -12,12 +12,12 @@ import (
 // its extension 4A: VN 4, CD 1 (connect), port, IPv4 address, user, NUL; with 4A
 // the address is 0.0.0.1 and the name follows, NUL. There are no passwords.
 
-func socks4(conn *stream, proxy proxyurl.Endpoint, to target) error {
+func socks4(conn *stream, proxy proxyurl.Endpoint, to destination) error {
 	return connect4(conn, proxy.User(), to.port, to.addr, "")
 }
 
 // socks4a leaves resolving to the proxy. An IPv4 address needs none.
-func socks4a(conn *stream, proxy proxyurl.Endpoint, to target) error {
+func socks4a(conn *stream, proxy proxyurl.Endpoint, to destination) error {
 	switch {
 	case to.addr.Is4():
 		return connect4(conn, proxy.User(), to.port, to.addr, "")

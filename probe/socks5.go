@@ -19,9 +19,9 @@ const (
 	addressIPv6      = 4
 )
 
-// socks5 sends the judge's name as it is: the proxy resolves it. With
-// credentials it offers both to give them and not to, and the proxy chooses.
-func socks5(conn *stream, proxy proxyurl.Endpoint, to target) error {
+// socks5 sends the judge's name as it is, if it was given no address: the proxy
+// resolves it then. With credentials it offers both to give them and not to, and the proxy chooses.
+func socks5(conn *stream, proxy proxyurl.Endpoint, to destination) error {
 	if err := greet5(conn, proxy); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func socks5(conn *stream, proxy proxyurl.Endpoint, to target) error {
 	if _, err := conn.Write(binary.BigEndian.AppendUint16(request, to.port)); err != nil {
 		return err
 	}
-	return readReply5(conn)
+	return readReply5(conn, !to.addr.IsValid())
 }
 
 // greet5 agrees on a method and, if it is RFC 1929's, authenticates.
@@ -86,8 +86,8 @@ func password5(conn *stream, proxy proxyurl.Endpoint) error {
 }
 
 // readReply5 reads the reply to its last byte, so that the next one is the
-// target's.
-func readReply5(conn *stream) error {
+// target's. named: the request held a name.
+func readReply5(conn *stream, named bool) error {
 	if err := expect5(conn, "reply version", socks5Version); err != nil {
 		return err
 	}
@@ -96,7 +96,9 @@ func readReply5(conn *stream) error {
 		return err
 	}
 	if head[0] != 0 {
-		return faultf(SOCKSRefused, "SOCKS 5 reply %s", reply5(head[0]))
+		// What it says of a name that it cannot resolve, or of names as such.
+		perhaps := head[0] == 1 || head[0] == 3 || head[0] == 4 || head[0] == 8
+		return &fault{outcome: SOCKSRefused, detail: "SOCKS 5 reply " + reply5(head[0]), names: named && perhaps}
 	}
 	if _, err := io.ReadFull(conn.r, head[1:]); err != nil {
 		return err

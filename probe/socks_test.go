@@ -24,23 +24,23 @@ func (s *scripted) Write(b []byte) (int, error) { return s.sent.Write(b) }
 
 // shake runs a handshake against a peer that says reply. It returns what was sent
 // and what of the reply is left for the judge.
-func shake(t testing.TB, scheme proxyurl.Scheme, endpoint string, to target, reply string) (sent, left string, err error) {
+func shake(t testing.TB, scheme proxyurl.Scheme, endpoint string, to destination, reply string) (sent, left string, err error) {
 	t.Helper()
 	e, err := proxyurl.ParseEndpoint(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
 	peer := &scripted{said: bytes.NewReader([]byte(reply))}
-	conn := &stream{peer, bufio.NewReader(peer)}
+	conn := &stream{peer, bufio.NewReader(peer), nil}
 	err = protocols[scheme].tunnel(conn, e, to)
 	rest, _ := io.ReadAll(conn)
 	return peer.sent.String(), string(rest), err
 }
 
-func byName() target { return target{host: "judge.example.org", port: 80} }
+func byName() destination { return destination{host: "judge.example.org", port: 80} }
 
-func byAddr(text string) target {
-	return target{host: text, port: 443, addr: netip.MustParseAddr(text)}
+func byAddr(text string) destination {
+	return destination{host: text, port: 443, addr: netip.MustParseAddr(text)}
 }
 
 const free, locked = "198.51.100.1:1080", "us:p%3Aw@198.51.100.1:1080"
@@ -52,7 +52,7 @@ func TestHandshake(t *testing.T) {
 		name     string
 		scheme   proxyurl.Scheme
 		endpoint string
-		to       target
+		to       destination
 		reply    string
 		sent     string
 	}{
@@ -89,7 +89,7 @@ func TestHandshakeRefused(t *testing.T) {
 		name     string
 		scheme   proxyurl.Scheme
 		endpoint string
-		to       target
+		to       destination
 		reply    string
 		want     Outcome
 		detail   string
@@ -120,7 +120,7 @@ func TestHandshakeRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := shake(t, test.scheme, test.endpoint, test.to, test.reply)
-			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageHandshake, false) != test.want {
+			if err == nil || proxyurl.Escape(err.Error(), maxDetail) != test.detail || classify(err, StageHandshake, noTLS) != test.want {
 				t.Errorf("got %v, want %s %q", err, test.want, test.detail)
 			}
 		})
@@ -156,7 +156,7 @@ func FuzzHandshake(f *testing.F) {
 			}
 			return
 		}
-		if o := classify(err, StageHandshake, false); o.Class() != ClassProxy || errors.Is(err, io.ErrNoProgress) {
+		if o := classify(err, StageHandshake, noTLS); o.Class() != ClassProxy || errors.Is(err, io.ErrNoProgress) {
 			t.Fatalf("%v: outcome %s", err, o)
 		}
 	})

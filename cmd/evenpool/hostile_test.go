@@ -221,7 +221,7 @@ sources:
 %[6]spools:
   - name: web
     probe: {schedule: "@every 30s", timeout: 4s, confirm_after: 100ms, concurrency: 128}
-    eligibility: {schemes: [http, socks5], require: [http]}
+    eligibility: {schemes: [http, socks5], require: [http], min_judges: 1}
 `, alloctest.NewServer(t).URL, h.client.Socket, filepath.Join(h.dir, "state"), judgeServer, listServer, sources.String())
 	if err := os.WriteFile(h.config(), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

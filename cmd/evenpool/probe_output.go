@@ -128,8 +128,8 @@ func (t tried) report() triedReport {
 			LatencyMS: r.Latency.Milliseconds(), Checks: []checkReport{}}
 		for _, c := range r.Checks {
 			seen := ""
-			if c.SeenAddress.IsValid() {
-				seen = c.SeenAddress.String()
+			if c.Exit.IsValid() {
+				seen = c.Exit.String()
 			}
 			result.Checks = append(result.Checks, checkReport{c.Judge, c.Capability, c.Outcome, c.Stage, c.Detail,
 				c.Connect.Milliseconds(), c.FirstByte.Milliseconds(), c.Total.Milliseconds(), seen})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,27 +44,36 @@ type tried struct {
 }
 
 func (b *bout) run(ctx context.Context, concurrency int, progress io.Writer) error {
+	var seen probe.Seen
 	for _, j := range b.judges {
 		for _, c := range probe.Capabilities() {
 			if j.Shows(c) {
-				b.controls = append(b.controls, control{judge: j, capability: c, before: b.prober.Control(ctx, j, c)})
+				before, saw := b.prober.Control(ctx, j, c)
+				seen.Add(saw)
+				b.controls = append(b.controls, control{judge: j, capability: c, before: before})
 			}
 		}
 	}
 	wellBefore := func(name string, c probe.Capability) bool {
 		return b.control(name, c).before.Outcome == probe.OK
 	}
-	asks, _ := probe.Asks(b.judges, probe.Capabilities(), wellBefore)
-	if len(asks) == 0 {
+	options := probe.PlanOptions{Judges: b.judges, Require: probe.Capabilities(), Seen: seen, Well: wellBefore}
+	plan, missing, err := probe.NewPlan(options)
+	if err != nil {
+		return err
+	}
+	if len(missing) == len(options.Require) {
 		return fmt.Errorf("no judge answers as it should: %s", b.ills())
 	}
-	for _, ask := range asks {
-		b.rules.Require = append(b.rules.Require, ask.Capability)
+	for _, c := range options.Require {
+		if !slices.Contains(missing, c) {
+			b.rules.Require = append(b.rules.Require, c)
+		}
 	}
 	b.began = true
-	b.probeAll(ctx, asks, concurrency, progress)
+	b.probeAll(ctx, plan, concurrency, progress)
 	for i := range b.controls {
-		b.controls[i].after = b.prober.Control(ctx, b.controls[i].judge, b.controls[i].capability)
+		b.controls[i].after, _ = b.prober.Control(ctx, b.controls[i].judge, b.controls[i].capability)
 	}
 	for i := range b.tried {
 		t := &b.tried[i]
@@ -97,14 +107,14 @@ func (b *bout) ills() string {
 
 // probeAll tries all, a number of them at once, and shows how far it has come if
 // progress is a terminal.
-func (b *bout) probeAll(ctx context.Context, asks []probe.Ask, concurrency int, progress io.Writer) {
+func (b *bout) probeAll(ctx context.Context, plan probe.Plan, concurrency int, progress io.Writer) {
 	next := make(chan *tried)
 	var workers sync.WaitGroup
 	for range min(concurrency, len(b.tried)) {
 		workers.Go(func() {
 			for t := range next {
 				order := b.rules.TryOrder(probe.Record{Schemes: t.candidate.Schemes})
-				results := b.prober.Round(ctx, t.candidate.Endpoint, order, b.allow, asks)
+				results := b.prober.Round(ctx, plan, probe.Job{Endpoint: t.candidate.Endpoint, Schemes: order, Allow: b.allow})
 				if ctx.Err() != nil {
 					continue // cut short: nothing was learned
 				}

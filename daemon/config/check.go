@@ -104,6 +104,9 @@ func (r *reader) checkPool(path string, c *Config, p *Pool) {
 			r.warn(path+".eligibility.max_latency", "never applies: no probe takes longer than the timeout of %s", short(p.Probe.Timeout))
 		}
 		r.provable(path, c, p)
+		if n := judgesOf(c, p); p.Eligibility.MinJudges > n && r.clean("judges") && r.clean(path+".judges") {
+			r.fail(path+".eligibility.min_judges", "the pool has no more than %d; it would never admit anything", n)
+		}
 	}
 	if p.Allocation.Start == "zero" {
 		r.warn(path+".allocation.start", "a new proxy takes every allocation until it has caught up; min avoids that")
@@ -111,6 +114,14 @@ func (r *reader) checkPool(path string, c *Config, p *Pool) {
 	if p.Allocation.Restore == "zero" {
 		r.warn(path+".allocation.restore", "a proxy that comes back takes every allocation until it has caught up; floor avoids that")
 	}
+}
+
+// judgesOf is how many judges a pool has.
+func judgesOf(c *Config, p *Pool) int {
+	if p.Judges == nil {
+		return len(c.Judges)
+	}
+	return len(p.Judges)
 }
 
 // provable refuses what none of a pool's judges can show: plain requests are
@@ -144,6 +155,9 @@ func (r *reader) complete(c *Config) {
 			for _, j := range c.Judges {
 				p.Judges = append(p.Judges, j.Name)
 			}
+		}
+		if p.Eligibility.MinJudges == 0 {
+			p.Eligibility.MinJudges = min(2, len(p.Judges))
 		}
 		if p.Sources == nil {
 			for _, o := range c.Sources {

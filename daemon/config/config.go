@@ -176,7 +176,7 @@ type Probe struct {
 // Eligibility holds a pool's rules.
 type Eligibility struct {
 	// Schemes are those that members may speak, the most wanted first: http,
-	// socks4, socks4a, socks5. Default: [http, socks5]. A proxy that speaks
+	// https (TLS to the proxy itself), socks4, socks4a, socks5. Default: [http, socks5]. A proxy that speaks
 	// several is a member by the first of them that passes.
 	Schemes []proxyurl.Scheme
 	// Require is what a proxy must be proven to do: "http" (plain requests pass),
@@ -187,6 +187,11 @@ type Eligibility struct {
 	// Default: 0, no limit besides Probe.Timeout. Lowering it makes a pool faster
 	// and smaller.
 	MaxLatency time.Duration
+	// MinJudges is how many judges have to be content before a proxy becomes a
+	// member, from 1 to 10. Default: 2 where the pool has two judges, else 1. At 1 a
+	// proxy that works for the judge and for no other host comes in; above the number
+	// of judges that are well, none does.
+	MinJudges int
 	// Rise is how many passes in a row admit a proxy, from 1 to 100. Default: 2.
 	// At 1, every proxy that answers once comes in, and half of them fail next.
 	Rise int

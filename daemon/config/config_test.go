@@ -78,6 +78,7 @@ pools:
         - http
         - tls
       max_latency: 0s
+      min_judges: 1
       rise: 2
       fall: 2
     guard:

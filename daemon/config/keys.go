@@ -101,13 +101,13 @@ func (p *Probe) keys(s *section) {
 }
 
 func (e *Eligibility) keys(s *section) {
-	list(s, "schemes", &e.Schemes, scheme(memberSchemes(), false))
+	list(s, "schemes", &e.Schemes, scheme(probe.Schemes(), false))
 	list(s, "require", &e.Require, member(probe.Capabilities()))
 	value(s, "max_latency", &e.MaxLatency, duration(0, 5*time.Minute))
+	value(s, "min_judges", &e.MinJudges, whole(1, 10))
 	value(s, "rise", &e.Rise, whole(1, 100))
 	value(s, "fall", &e.Fall, whole(1, 100))
 	s.notYet("anonymity")
-	s.notYet("min_judges")
 }
 
 func (g *Guard) keys(s *section) {
@@ -120,9 +120,4 @@ func (a *Allocation) keys(s *section) {
 	value(s, "start", &a.Start, policy(alloc.ParseStart, "min, median, max, zero"))
 	value(s, "restore", &a.Restore, policy(alloc.ParseRestore, "floor, keep, min, median, max, zero"))
 	value(s, "forget_after", &a.ForgetAfter, duration(0, longestInterval))
-}
-
-// memberSchemes are the schemes that the prober speaks.
-func memberSchemes() []proxyurl.Scheme {
-	return []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS4, proxyurl.SOCKS4A, proxyurl.SOCKS5}
 }

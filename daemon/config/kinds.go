@@ -173,9 +173,6 @@ func scheme(allowed []proxyurl.Scheme, empty bool) kind[proxyurl.Scheme] {
 			if err == nil && slices.Contains(allowed, s) {
 				return s, nil
 			}
-			if s == proxyurl.HTTPS {
-				return "", fmt.Errorf("TLS to the proxy itself is not in this version; write http for lists' https proxies that answer CONNECT in plain, or one of %s", join(allowed))
-			}
 			return "", fmt.Errorf("expected one of %s", join(allowed))
 		},
 		show: func(s proxyurl.Scheme) any { return string(s) },

@@ -74,7 +74,7 @@ func serveLab(args []string) error {
 // job is a spec made ready.
 type job struct {
 	spec
-	asks    []probe.Ask
+	plan    probe.Plan
 	rules   probe.Rules
 	dialled atomic.Int64 // connections made so far
 }
@@ -96,7 +96,11 @@ func prober(measure func(*job) (figures, error)) error {
 		return err
 	}
 	j.rules = probe.Rules{Schemes: probe.Schemes(), Require: probe.Capabilities()}
-	j.asks, _ = probe.Asks([]probe.Judge{{Name: "bench", HTTP: plain, HTTPS: secure, Allow: loopback(), RootCAs: roots}}, j.rules.Require, nil)
+	j.plan, _, err = probe.NewPlan(probe.PlanOptions{Require: j.rules.Require,
+		Judges: []probe.Judge{{Name: "bench", HTTP: plain, HTTPS: secure, Allow: loopback(), RootCAs: roots}}})
+	if err != nil {
+		return err
+	}
 	f, err := measure(&j)
 	if err != nil {
 		return err
@@ -126,7 +130,7 @@ func (j *job) all(ctx context.Context, p *probe.Prober, proxies []lab.Proxy) (ri
 		workers.Go(func() {
 			for proxy := range next {
 				order := j.rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{proxy.Claimed}})
-				round := p.Round(ctx, proxy.URL.Endpoint, order, loopback(), j.asks)
+				round := p.Round(ctx, j.plan, probe.Job{Endpoint: proxy.URL.Endpoint, Schemes: order, Allow: loopback()})
 				if (j.rules.Judge(round, nil).State == probe.Pass) == proxy.Truth.Eligible {
 					n.Add(1)
 				}

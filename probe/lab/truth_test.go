@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -24,20 +25,15 @@ var loopback = proxyurl.Allow{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 // TestTruthP6 asks the prober: what it finds is what the lab says, proxy by proxy;
 // and none of its questions goes around a proxy.
 func TestTruthP6(t *testing.T) {
-	handler := judge.Handler{Direct: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	key := judge.Key(judge.NewKeyText())
+	handler := judge.Handler{Key: key, Direct: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	// The second one is at another address, and not known to proxies that work
 	// for one judge only.
 	judges := []probe.Judge{
 		serveJudge(t, &handler, "localhost", "127.0.0.1", "[::1]"),
 		serveJudge(t, &handler, "127.0.0.2", "127.0.0.2"),
 	}
-	asks, missing := probe.Asks(judges, []probe.Capability{probe.HTTP, probe.TLS}, nil)
-	if len(missing) > 0 {
-		t.Fatal(missing)
-	}
 	rules := probe.Rules{Schemes: probe.Schemes(), Require: []probe.Capability{probe.HTTP, probe.TLS}}
-	prober := probe.New(probe.Options{Timeout: 2 * time.Second})
-
 	population, err := lab.Mix("each", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +43,29 @@ func TestTruthP6(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM(l.CA())
+	prober := probe.New(probe.Options{Timeout: 2 * time.Second, ProxyRootCAs: authority, Resolver: twofold{}})
+	var seen probe.Seen
+	for i := range judges {
+		judges[i].Key = key
+		check, saw := prober.Control(t.Context(), judges[i], probe.HTTP)
+		if check.Outcome != probe.OK {
+			t.Fatalf("control: %+v", check)
+		}
+		seen.Add(saw)
+	}
+	controls := handler.DirectHits()
+	options := probe.PlanOptions{Judges: judges, Require: rules.Require, Seen: seen}
+	both, missing, err := probe.NewPlan(options)
+	if err != nil || len(missing) > 0 {
+		t.Fatal(err, missing)
+	}
+	options.Judges = judges[:1] // the other one has an address for a name
+	byName, _, err := probe.NewPlan(options)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, left := range l.Left() {
 		t.Logf("not tried: %s", left)
 	}
@@ -54,18 +73,14 @@ func TestTruthP6(t *testing.T) {
 		return func(t *testing.T) {
 			t.Parallel()
 			order := rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{p.Claimed}})
-			round := prober.Round(t.Context(), p.URL.Endpoint, order, loopback, asks)
+			plan := both
+			if slices.Contains(p.Truth.Needs, lab.NeedName) {
+				plan = byName
+			}
+			round := prober.Round(t.Context(), plan, probe.Job{Endpoint: p.URL.Endpoint, Schemes: order, Allow: loopback})
 			wrong := differences(p, round, rules.Judge(round, nil))
-			why, waits := lab.Pending()[p.Behaviour]
-			switch {
-			case waits && len(wrong) > 0:
-				t.Skipf("pending: %s: %s", why, strings.Join(wrong, "; "))
-			case waits:
-				t.Errorf("is right now: take it out of pending.go (%s)", why)
-			default:
-				for _, w := range wrong {
-					t.Error(w)
-				}
+			for _, w := range wrong {
+				t.Error(w)
 			}
 		}
 	}
@@ -75,13 +90,20 @@ func TestTruthP6(t *testing.T) {
 		}
 	})
 	// P6: no probe went around its proxy. Proxies have exits of their own.
-	if n := handler.DirectHits(); n > 0 {
+	if n := handler.DirectHits() - controls; n > 0 {
 		t.Errorf("%d of %d questions came without a proxy", n, handler.Hits())
 	}
-	control := prober.Control(t.Context(), judges[1], probe.HTTP)
-	if control.Outcome != probe.OK || handler.DirectHits() != 1 {
+	control, _ := prober.Control(t.Context(), judges[1], probe.HTTP)
+	if control.Outcome != probe.OK || handler.DirectHits() != controls+1 {
 		t.Errorf("a question without a proxy: %s, and %d are counted", control.Outcome, handler.DirectHits())
 	}
+}
+
+// twofold is a resolver whose every name has the addresses of this host.
+type twofold struct{}
+
+func (twofold) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()}, nil
 }
 
 // differences compares a round with the truth.
@@ -117,13 +139,9 @@ func differences(p lab.Proxy, round []probe.Result, verdict probe.RoundVerdict) 
 		differs("verdict", verdict.State, probe.Fail)
 		differs("rule", rule, p.Truth.Rule)
 	}
-	if _, waits := lab.Pending()["anonymity"]; !waits {
-		differs("anonymity", string(result.Anonymity), p.Truth.Anonymity)
-		differs("verified", result.Verified, p.Truth.Anonymity != "")
-	}
-	if _, waits := lab.Pending()["capabilities"]; !waits {
-		differs("capabilities", result.Found.String(), strings.Join(p.Truth.Capabilities, " "))
-	}
+	differs("anonymity", string(result.Anonymity), p.Truth.Anonymity)
+	differs("verified", result.Verified, p.Truth.Anonymity != "")
+	differs("capabilities", result.Found.String(), strings.Join(p.Truth.Capabilities, " "))
 	if result.Exit.IsValid() && !slices.Contains(p.Exits, result.Exit) {
 		wrong = append(wrong, fmt.Sprintf("exit %v, want one of %v", result.Exit, p.Exits))
 	}

@@ -1,0 +1,246 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"evenpool/sources/proxyurl"
+)
+
+// overloadTries is how often a question is put again whose time limit passed while
+// this host had no time for it.
+const overloadTries = 2
+
+// ask puts a question, and again after an overload of this host.
+func (p *Prober) ask(ctx context.Context, w way, a *ask) Check { return p.askFor(ctx, w, a, nil) }
+
+// askFor tells heard what a content judge said.
+func (p *Prober) askFor(ctx context.Context, w way, a *ask, heard func(witness)) Check {
+	for n := 0; ; n++ {
+		c := p.check(ctx, w, a, heard)
+		if c.Outcome != LocalOverload || n == overloadTries || !p.observer.calm(ctx, calmTime) {
+			return c
+		}
+	}
+}
+
+// check puts a question once.
+func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) (c Check) {
+	c = Check{Judge: a.judge.Name, Capability: a.capability}
+	if a.target != nil {
+		c.Target = a.target.Name
+	}
+	dear := a.tls != nil || protocols[w.proxy.Scheme].secured
+	if err := p.observer.begin(ctx, dear); err != nil {
+		c.Outcome, c.Detail = Cancelled, proxyurl.Escape(err.Error(), maxDetail)
+		return c
+	}
+	defer p.observer.end(dear)
+	absent := p.observer.absence()
+	t := try{p: p, way: w, question: a.question(), began: time.Now(), check: &c, heard: heard}
+	t.deadline = t.began.Add(p.options.Timeout)
+	err := t.run(ctx)
+	c.Total = t.since()
+	if err == nil {
+		c.Outcome = OK
+		return c
+	}
+	c.Stage = t.stage
+	c.Outcome = classify(err, t.stage, t.layer)
+	switch {
+	case ctx.Err() != nil:
+		c.Outcome, err = Cancelled, context.Cause(ctx)
+	case (c.Outcome == Timeout || c.Outcome == DialTimeout) && p.observer.absence()-absent >= p.options.Timeout/10:
+		c.Outcome = LocalOverload
+	}
+	var known *fault
+	c.names = errors.As(err, &known) && known.names
+	c.Detail = proxyurl.Escape(detail(err), maxDetail)
+	return c
+}
+
+// layer is whose TLS an error may belong to.
+type layer int
+
+const (
+	noTLS layer = iota
+	proxyTLS
+	judgeTLS
+)
+
+// try is the state of one check.
+type try struct {
+	p *Prober
+	way
+	question
+	began    time.Time
+	deadline time.Time
+	waited   time.Duration // for a core of this host
+	stage    Stage
+	layer    layer
+	check    *Check
+	raw      net.Conn      // to the proxy
+	heard    func(witness) // nil: nobody wants to know
+}
+
+// since is the time that counts.
+func (t *try) since() time.Duration { return time.Since(t.began) - t.waited }
+
+// run goes through the stages. Its error belongs to t.stage.
+func (t *try) run(ctx context.Context) error {
+	to, dialled := t.to, t.to.hostport() // control
+	if t.way.addr.IsValid() {
+		dialled = destination{host: t.way.addr.String(), port: to.port}.hostport()
+	}
+	var spoken protocol
+	if !t.proxy.IsZero() {
+		dialled = t.proxy.Endpoint.HostPort()
+		var ok bool
+		if spoken, ok = protocols[t.proxy.Scheme]; !ok {
+			return fmt.Errorf("scheme %s cannot be spoken", t.proxy.Scheme)
+		}
+	}
+	if spoken.needsIPv4 || t.byAddress {
+		t.stage = StageResolve
+		limited, cancel := context.WithDeadline(ctx, t.deadline)
+		var err error
+		to, err = t.question.byAddress(limited, t.p.options.Resolver, spoken.needsIPv4)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	t.stage = StageDial
+	raw, err := t.dial(ctx, dialled)
+	if err != nil {
+		return err
+	}
+	t.raw, t.check.Connect = raw, t.since()
+	defer raw.Close()
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	defer stop()
+	if err := raw.SetDeadline(t.deadline); err != nil {
+		return err
+	}
+	conn := t.p.stream(raw, t.trace)
+	defer t.p.release(conn)
+	return t.talk(conn, spoken, to)
+}
+
+func (t *try) dial(ctx context.Context, hostport string) (net.Conn, error) {
+	limit := t.began.Add(t.p.options.ConnectTimeout)
+	if t.deadline.Before(limit) {
+		limit = t.deadline
+	}
+	limited, cancel := context.WithDeadline(ctx, limit)
+	defer cancel()
+	return t.p.options.Dial(limited, t.allow, hostport)
+}
+
+// talk asks the question on a connection to the proxy or, in a control, to the
+// judge.
+func (t *try) talk(conn *stream, spoken protocol, to destination) error {
+	remote := remoteAddr(conn)
+	if spoken.secured {
+		t.stage, t.layer = StageHandshake, proxyTLS
+		inner, err := t.secure(conn, tlsConfig(t.proxy.Endpoint.Host(), t.p.options.ProxyRootCAs))
+		if err != nil {
+			return err
+		}
+		conn = inner
+		defer t.p.release(conn)
+	}
+	absolute := spoken.forwards && t.tls == nil
+	if spoken.tunnel != nil && !absolute {
+		t.stage = StageHandshake
+		if err := spoken.tunnel(conn, t.proxy.Endpoint, to); err != nil {
+			return err
+		}
+	}
+	if spoken.secured || spoken.tunnel != nil && !absolute {
+		t.check.Handshake = t.since()
+	}
+	if t.tls != nil {
+		t.stage, t.layer = StageTLS, judgeTLS
+		inner, err := t.secure(conn, t.tls)
+		if err != nil {
+			return err
+		}
+		conn = inner
+		defer t.p.release(conn)
+		t.check.Secured = t.since()
+	}
+	t.stage = StageRequest
+	if _, err := conn.Write(t.question.append(make([]byte, 0, 384), absolute, t.proxy.Endpoint)); err != nil {
+		return err
+	}
+	t.stage = StageResponse
+	if _, err := conn.r.Peek(1); err != nil {
+		return err
+	}
+	t.check.FirstByte = t.since()
+	answer, err := readResponse(conn.r, t.target != nil)
+	if err != nil {
+		return err
+	}
+	t.stage = StageAnswer
+	if absolute && answer.status == 407 {
+		return faultf(AuthRequired, "status 407")
+	}
+	said, err := t.question.answered(answer)
+	if err != nil {
+		return err
+	}
+	t.shown(said, spoken, to, absolute, remote)
+	if t.heard != nil {
+		t.heard(said)
+	}
+	return nil
+}
+
+// shown takes down what a good answer proves.
+func (t *try) shown(said witness, spoken protocol, to destination, absolute bool, remote netip.Addr) {
+	list := []Capability{t.capability}
+	if spoken.forwards && !absolute {
+		list = append(list, Connect)
+	}
+	if !t.proxy.IsZero() && !to.addr.IsValid() {
+		list = append(list, RemoteDNS)
+	}
+	if said.exit.Is6() {
+		list = append(list, IPv6Exit)
+	}
+	t.check.Found = NewCapabilitySet(list...)
+	t.check.Exit = said.exit
+	t.check.Verified = t.judge.own() && t.target == nil && (len(t.judge.Key) > 0 || t.tls != nil)
+	if t.seen == nil {
+		return
+	}
+	if t.tls != nil {
+		said.headers = nil // within TLS it could add none
+	}
+	t.check.Anonymity = said.anonymity(t.seen.Own, t.seen.Headers[t.judge.Name], remote)
+}
+
+// remoteAddr is the proxy's address, as far as it is known.
+func remoteAddr(conn net.Conn) netip.Addr {
+	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// detail is an error's text without what a check says already: the operation and
+// the addresses.
+func detail(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "tls: ")
+}
