@@ -277,7 +277,7 @@ func (c *cycle) holdBack(items []*item) (frozenSince time.Time) {
 				in.failing++
 			}
 		}
-		if it.decision.Action == probe.Retire && !it.decision.Security {
+		if it.decision.Action == probe.Retire && !it.decision.AtOnce {
 			due = append(due, it)
 		}
 	}

@@ -70,7 +70,8 @@ func newPool(cfg config.Pool, store *alloc.Pool, observer *probe.Observer, opts 
 		rules: probe.Rules{
 			Schemes:    cfg.Eligibility.Schemes,
 			Require:    cfg.Eligibility.Require,
-			MaxLatency: cfg.Eligibility.MaxLatency,
+			MaxLatency: probe.Latency{Total: cfg.Eligibility.MaxLatency},
+			Quarantine: probe.DefaultQuarantine,
 			Rise:       cfg.Eligibility.Rise,
 			Fall:       cfg.Eligibility.Fall,
 		},

@@ -228,7 +228,7 @@ func (c *cycle) decide(items []*item, well func(string, probe.Capability) bool) 
 		if !it.probed {
 			continue
 		}
-		it.round.Verdict = c.rules.Judge(it.round.Results, well)
+		it.round.Verdict = c.rules.Judge(it.record, it.round, well)
 		it.record = it.record.After(it.round)
 		it.decision = c.rules.Decide(it.record, it.round.Verdict)
 		for _, r := range it.round.Results {

@@ -256,7 +256,7 @@ func (p *pool) explain(why *api.Why, rec probe.Record, endpoint proxyurl.Endpoin
 		})
 	}
 	var against []string
-	for _, r := range p.rules.Explain(rec).Reasons {
+	for _, r := range p.rules.Explain(endpoint, rec, time.Now()).Reasons {
 		result := map[probe.State]string{probe.Pass: api.RulePass, probe.Fail: api.RuleFail}[r.State]
 		if result == "" {
 			result = api.RuleNotKnown

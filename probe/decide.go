@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"evenpool/sources/proxyurl"
 )
@@ -23,23 +24,32 @@ type Decision struct {
 	Action   Action
 	Member   string // the member's URL after Admit and Move, before Retire; "" for Keep
 	Previous string // Move: the URL before
-	Security bool   // Retire: no guard may hold it
+	AtOnce   bool   // Retire: no guard may hold it, since it is for safety or by the operator's own word
 	Reason   string // why, in one line; "" for Keep
 }
 
 // Decide says what a round's verdict means for an endpoint. The record is the one
-// after that round. An inconclusive round decides nothing, and so the same
-// decision comes again in the next round if a guard held this one.
+// after that round. An inconclusive round decides nothing, but for MaxAge, and so the
+// same decision comes again in the next round if a guard held this one. What is
+// barred is not admitted: a list of banned proxies may change within a round.
 func (r Rules) Decide(after Record, v RoundVerdict) Decision {
 	member := after.Member != ""
 	rise, fall := r.runs()
+	now := after.LastProbe
+	if u, err := proxyurl.ParseURL(after.Member); err == nil && !v.Security {
+		if bar := r.Bar(u.Endpoint, after, now); bar.Bars() {
+			return bar.Decision(after)
+		}
+	}
 	switch {
 	case v.State == Fail && member && v.Security:
-		return Decision{Action: Retire, Member: after.Member, Security: true, Reason: why(v)}
+		return Decision{Action: Retire, Member: after.Member, AtOnce: true, Reason: why(v)}
 	case v.State == Fail && member && after.Fails >= fall:
 		return Decision{Action: Retire, Member: after.Member,
 			Reason: fmt.Sprintf("%d of %d failures in a row; %s", after.Fails, fall, why(v))}
-	case v.State == Pass && !member && after.Passes >= rise:
+	case v.State != Pass && member && r.tooOld(after, now):
+		return Decision{Action: Retire, Member: after.Member, Reason: r.age(after, now).String()}
+	case v.State == Pass && !member && after.Passes >= rise && !r.Bar(v.URL.Endpoint, after, now).Bars():
 		return Decision{Action: Admit, Member: v.URL.String(),
 			Reason: fmt.Sprintf("%d of %d passes in a row by %s", after.Passes, rise, v.URL.Scheme)}
 	case v.State == Pass && member && v.URL.String() != after.Member && !slices.Contains(v.Each, Inconclusive):
@@ -48,9 +58,6 @@ func (r Rules) Decide(after Record, v RoundVerdict) Decision {
 	}
 	return Decision{Action: Keep}
 }
-
-// runs returns rise and fall.
-func (r Rules) runs() (rise, fall int) { return max(r.Rise, 1), max(r.Fall, 1) }
 
 // why is the last thing that decided against an endpoint.
 func why(v RoundVerdict) string {
@@ -62,142 +69,62 @@ func why(v RoundVerdict) string {
 	return "no reason known"
 }
 
-// Verdict is how an endpoint stands under the rules, condition by condition.
-type Verdict struct {
-	State    State           // of the last round; Inconclusive before the first
-	Eligible bool            // it is a member by right, or has all it takes to become one
-	Scheme   proxyurl.Scheme // by which it passed in the last round; "" when it did not
-	Reasons  []Reason        // every condition: met, broken, or not known
+// passedOrSeen is from when a member's age counts: somebody else may have put it into
+// the set, and then it has not passed yet.
+func passedOrSeen(rec Record) time.Time {
+	if rec.LastPass.After(rec.FirstSeen) {
+		return rec.LastPass
+	}
+	return rec.FirstSeen
 }
 
-// Explain applies the rules to a record, for people: it decides nothing. The
-// scheme shown is the one that passed in the last round, else the one that came
-// furthest.
-func (r Rules) Explain(rec Record) Verdict {
-	v := Verdict{State: Inconclusive}
-	round := rec.lastRound()
-	best, ok := furthest(round)
-	if ok {
-		v.State = stateOf(round)
-	}
-	if v.State == Pass {
-		v.Scheme = best.Scheme
-	}
-	v.Reasons = append(v.Reasons, r.explainSchemes(rec, best, ok), explainSafety(round))
-	v.Reasons = append(v.Reasons, r.explainRequire(best, ok)...)
-	if ok && best.Outcome == OK {
-		if reason, limited := r.latency(string(best.Scheme), best.Latency); limited {
-			v.Reasons = append(v.Reasons, reason)
-		}
-	} else if r.MaxLatency > 0 {
-		v.Reasons = append(v.Reasons, Reason{"max_latency", Inconclusive, "not known"})
-	}
-	streak := r.explainStreak(rec)
-	v.Reasons = append(v.Reasons, streak)
-	if rec.Member != "" { // it stays one through failures that are fewer than fall
-		v.Eligible = streak.State == Pass && !slices.ContainsFunc(v.Reasons, func(reason Reason) bool {
-			return reason.Rule == ruleSafety && reason.State == Fail
-		})
-		return v
-	}
-	v.Eligible = !slices.ContainsFunc(v.Reasons, func(reason Reason) bool { return reason.State != Pass })
-	return v
+func (r Rules) tooOld(rec Record, now time.Time) bool {
+	return r.MaxAge > 0 && now.Sub(passedOrSeen(rec)) > r.MaxAge
 }
 
-// furthest returns the summary that passed, else one that was ok, else the one
-// that showed most.
-func furthest(round []ResultSummary) (best ResultSummary, ok bool) {
-	rank := func(s ResultSummary) int {
-		n := len(s.Shown)
-		if s.Outcome == OK {
-			n += len(Capabilities())
-		}
-		if s.State == Pass {
-			n += 2 * len(Capabilities())
-		}
-		return n
+// age is max_age's reason.
+func (r Rules) age(rec Record, now time.Time) Reason {
+	reason := Reason{ruleMaxAge, Pass, "no pass yet"}
+	if !rec.LastPass.IsZero() {
+		reason.Text = fmt.Sprintf("passed %s ago, at most %s", now.Sub(rec.LastPass).Round(time.Second), r.MaxAge)
 	}
-	for i, s := range round {
-		if i == 0 || rank(s) > rank(best) {
-			best = s
-		}
-	}
-	return best, len(round) > 0
-}
-
-// stateOf is Rules.Judge's last step, on what the record kept.
-func stateOf(round []ResultSummary) State {
-	state := Fail
-	for _, s := range round {
-		switch {
-		case s.State == Fail && s.Outcome.Class() == ClassSecurity:
-			return Fail
-		case s.State == Pass:
-			state = Pass
-		case s.State == Inconclusive && state != Pass:
-			state = Inconclusive
-		}
-	}
-	return state
-}
-
-func (r Rules) explainSchemes(rec Record, best ResultSummary, probed bool) Reason {
-	open := r.TryOrder(rec)
-	switch {
-	case len(open) == 0:
-		return Reason{"schemes", Fail, "claimed: " + join(rec.Schemes) + "; wanted: " + join(r.Schemes)}
-	case !probed || best.State != Pass:
-		return Reason{"schemes", Inconclusive, "to be tried: " + join(open)}
-	case !slices.Contains(r.Schemes, best.Scheme):
-		return Reason{"schemes", Fail, string(best.Scheme) + " is not among " + join(r.Schemes)}
-	}
-	return Reason{"schemes", Pass, string(best.Scheme) + " is among " + join(r.Schemes)}
-}
-
-func explainSafety(round []ResultSummary) Reason {
-	for _, s := range round {
-		if s.Outcome.Class() == ClassSecurity && s.State == Fail {
-			return Reason{ruleSafety, Fail, describe(string(s.Scheme), s.Outcome, s.Stage)}
-		}
-	}
-	if len(round) == 0 {
-		return Reason{ruleSafety, Inconclusive, "not probed yet"}
-	}
-	return Reason{ruleSafety, Pass, "nothing against it was seen"}
-}
-
-func (r Rules) explainRequire(best ResultSummary, probed bool) []Reason {
-	var reasons []Reason
-	for _, c := range r.Require {
-		reason := Reason{ruleRequire(c), Inconclusive, "not known"}
-		switch {
-		case !probed:
-			reason.Text = "not probed yet"
-		case slices.Contains(best.Shown, c):
-			reason.State, reason.Text = Pass, fmt.Sprintf("%s: shown", best.Scheme)
-		case best.Capability == c && best.Outcome != OK:
-			reason.State, reason.Text = best.State, describe(string(best.Scheme), best.Outcome, best.Stage)
-		}
-		reasons = append(reasons, reason)
-	}
-	return reasons
-}
-
-func (r Rules) explainStreak(rec Record) Reason {
-	rise, fall := r.runs()
-	if rec.Member != "" {
-		reason := Reason{"fall", Pass, fmt.Sprintf("%d failures in a row, %d retire", rec.Fails, fall)}
-		if rec.Fails >= fall {
-			reason.State = Fail
-		}
-		return reason
-	}
-	reason := Reason{"rise", Pass, fmt.Sprintf("%d passes in a row, %d admit", rec.Passes, rise)}
-	switch {
-	case rec.Fails > 0:
-		reason.State, reason.Text = Fail, fmt.Sprintf("failed %d times in a row; %d passes in a row admit", rec.Fails, rise)
-	case rec.Passes < rise:
-		reason.State = Inconclusive
+	if r.tooOld(rec, now) {
+		reason.State = Fail
 	}
 	return reason
+}
+
+// Reconsidered is what other rules make of a record.
+type Reconsidered struct {
+	Decision Decision // Keep, or Retire with AtOnce: nobody is admitted without a probe
+	AskNow   bool     // its next probe is to be brought forward, since that may change what it is
+	Reasons  []Reason // what is broken or not known
+}
+
+// Reconsider applies rules to a record that was made under others. It retires a
+// member that the operator's word bars. All else takes a probe: a member that seems to
+// break a rule is asked now, and then it goes by Fall and the guards, as if it had
+// changed itself; one that is none is asked now if it worked when it was last asked
+// and nothing is known to speak against it. A run of passes is not counted anew:
+// admission rests on probes under the rules in force.
+func (r Rules) Reconsider(e proxyurl.Endpoint, rec Record, now time.Time) (out Reconsidered) {
+	bar := r.Bar(e, rec, now)
+	out.Decision = bar.Decision(rec)
+	broken := false
+	for _, reason := range r.Explain(e, rec, now).Reasons {
+		if reason.State == Pass || reason.Rule == ruleRise {
+			continue
+		}
+		out.Reasons = append(out.Reasons, reason)
+		// What the last round ended by is decided already, and is no news.
+		broken = broken || reason.State == Fail && reason.Rule != ruleFall
+	}
+	switch {
+	case bar.Bars():
+	case rec.Member != "":
+		out.AskNow = len(out.Reasons) > 0
+	default:
+		out.AskNow = !broken && len(rec.Rounds) > 0 && rec.Rounds[0].Worked
+	}
+	return out
 }

@@ -159,7 +159,8 @@ func TestH4_LocalFaultsLeaveStreaksAlone(t *testing.T) {
 			if len(results) != 1 || results[0].Outcome != test.want {
 				t.Errorf("%s: got %+v", test.name, results)
 			}
-			round := Round{At: time.UnixMilli(1), Results: results, Verdict: rules.Judge(results, nil)}
+			round := Round{At: time.UnixMilli(1), Results: results}
+			round.Verdict = rules.Judge(before, round, nil)
 			after := before.After(round)
 			if after.Passes != before.Passes || after.Fails != before.Fails || after.LastPass != before.LastPass {
 				t.Errorf("%s: streaks %d/%d became %d/%d", test.name, before.Passes, before.Fails, after.Passes, after.Fails)

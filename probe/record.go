@@ -1,17 +1,24 @@
 package probe
 
 import (
-	"encoding/json"
-	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
 	"evenpool/sources/proxyurl"
 )
 
-// keptResults is how many results a record keeps: at least one round by every
-// scheme.
-const keptResults = 5
+// Limits on what a record keeps. Of an endpoint that has not worked for as long as
+// its rounds are kept, or never, there is one round of results with short details
+// and nothing else: nearly all candidates are dead.
+const (
+	keptResults = 5  // at least one round by every scheme
+	keptRounds  = 20 // the most that a rule may look at
+	keptExits   = 5
+	keptTargets = 16
+
+	deadDetail = 40 // bytes of a dead endpoint's details
+)
 
 // Record is what is known of one endpoint between rounds. It is stored as JSON;
 // times are whole milliseconds there. Methods never change the record they are
@@ -27,7 +34,13 @@ type Record struct {
 	Fails     int       // rounds failed in a row; 0 after a pass
 	LastProbe time.Time // of any kind, inconclusive ones too
 	LastPass  time.Time
+	Offended  time.Time       // when it last broke a rule of safety; zero: never
 	Last      []ResultSummary // newest first, at most 5
+
+	Proven  Proven         // what it showed when it last worked
+	Rounds  []RoundSummary // those that told anything, newest first, at most 20
+	Exits   []Exit         // where its traffic came out, newest first, at most 5
+	Targets []TargetResult // the last of each target, by name, at most 16
 }
 
 // ResultSummary is what a record keeps of a result.
@@ -37,31 +50,71 @@ type ResultSummary struct {
 	State      State // what the rules made of it
 	Outcome    Outcome
 	Stage      Stage        // "" when ok
-	Judge      string       // whom the last check asked
-	Capability Capability   // what the last check asked for
+	Judge      string       // whom the check asked that decided
+	Capability Capability   // what it asked for
 	Shown      []Capability // what was shown before or by it
 	Latency    time.Duration
 	Detail     string // escaped
+}
+
+// Proven is what an endpoint showed in a round in which it worked.
+type Proven struct {
+	At        time.Time // zero: it never worked, or that is long ago
+	Scheme    proxyurl.Scheme
+	Found     CapabilitySet
+	Anonymity Anonymity // "": unknown
+	Verified  bool      // Anonymity rests on signed answers
+	Judges    int       // how many were content with it
+}
+
+// Exit is an address at which an endpoint's traffic came out. Each family of
+// addresses has its own: a judge on both may be asked by either.
+type Exit struct {
+	Addr  netip.Addr
+	Place Place     // as it was looked up at Until
+	Since time.Time // when it was first seen there
+	Until time.Time // when last
+}
+
+// TargetResult is how a target was last reached.
+type TargetResult struct {
+	Name    string
+	At      time.Time
+	Outcome Outcome
+}
+
+// RoundSummary is what a record keeps of a round that told anything.
+type RoundSummary struct {
+	Worked      bool          // it did all that was asked for
+	Connect     time.Duration // 0 for a round that did not work, as the next two
+	FirstByte   time.Duration
+	Total       time.Duration
+	ExitChanges int // how often the exit was another one than before
 }
 
 // Round is what one slice learned of one endpoint.
 type Round struct {
 	At      time.Time
 	Results []Result     // one for each scheme tried, in that order
-	Verdict RoundVerdict // of Rules.Judge on these results
+	Geo     Geo          // looks exits up; nil: where they are is not known
+	Verdict RoundVerdict // of Rules.Judge
 }
 
 // After returns the record with a round added: a pass or a failure lengthens its
 // streak and ends the other, an inconclusive round leaves both as they are.
 // Member is not touched: the pool decides that.
 func (r Record) After(round Round) Record {
-	at := round.At.Truncate(time.Millisecond)
+	at := atMS(round.At)
+	r = r.seen(round, round.Verdict.worked)
 	r.LastProbe = at
 	switch round.Verdict.State {
 	case Pass:
 		r.Passes, r.Fails, r.LastPass = r.Passes+1, 0, at
 	case Fail:
 		r.Passes, r.Fails = 0, r.Fails+1
+	}
+	if round.Verdict.Security {
+		r.Offended = at
 	}
 	last := make([]ResultSummary, 0, keptResults)
 	for i, result := range slices.Backward(round.Results) {
@@ -71,13 +124,22 @@ func (r Record) After(round Round) Record {
 		}
 		last = append(last, summarize(at, result, state))
 	}
-	last = append(last, r.Last...)
+	if r.dead() {
+		for i := range last {
+			last[i].Detail = proxyurl.Escape(last[i].Detail, deadDetail)
+		}
+	} else {
+		last = append(last, r.Last...)
+	}
 	r.Last = last[:min(len(last), keptResults)]
 	return r
 }
 
+// dead says whether nothing is known of an endpoint that ever worked.
+func (r Record) dead() bool { return r.Member == "" && r.Proven.At.IsZero() && r.Passes == 0 }
+
 func summarize(at time.Time, r Result, state State) ResultSummary {
-	c := r.Last()
+	c := r.deciding()
 	s := ResultSummary{At: at, Scheme: r.Proxy.Scheme, State: state, Outcome: r.Outcome, Stage: c.Stage,
 		Judge: c.Judge, Capability: c.Capability, Latency: r.Latency, Detail: c.Detail}
 	for _, c := range r.Checks {
@@ -97,78 +159,4 @@ func (r Record) lastRound() []ResultSummary {
 	round := slices.Clone(r.Last[:n])
 	slices.Reverse(round)
 	return round
-}
-
-// storedRecord and storedResult are the JSON. Keys are short because there are
-// as many of them as there are candidates; what is missing is zero.
-type storedRecord struct {
-	Schemes   []proxyurl.Scheme `json:"c,omitempty"`
-	Sources   []string          `json:"f,omitempty"`
-	Country   string            `json:"y,omitempty"`
-	Anonymity string            `json:"a,omitempty"`
-	FirstSeen int64             `json:"n,omitempty"` // ms since the epoch, as all times
-	Member    string            `json:"m,omitempty"`
-	Passes    int               `json:"p,omitempty"`
-	Fails     int               `json:"x,omitempty"`
-	LastProbe int64             `json:"t,omitempty"`
-	LastPass  int64             `json:"k,omitempty"`
-	Last      []storedResult    `json:"l,omitempty"`
-}
-
-type storedResult struct {
-	At         int64           `json:"t"`
-	Scheme     proxyurl.Scheme `json:"u"`
-	State      State           `json:"v"`
-	Outcome    Outcome         `json:"o"`
-	Stage      Stage           `json:"s,omitempty"`
-	Judge      string          `json:"j,omitempty"`
-	Capability Capability      `json:"a,omitempty"`
-	Shown      []Capability    `json:"h,omitempty"`
-	LatencyMS  int64           `json:"latency_ms,omitempty"`
-	Detail     string          `json:"d,omitempty"`
-}
-
-// Encode returns the record as compact JSON, which DecodeRecord reads back.
-func (r Record) Encode() []byte {
-	s := storedRecord{Schemes: r.Schemes, Sources: r.Sources, Country: r.Country, Anonymity: r.Anonymity, FirstSeen: toMS(r.FirstSeen), Member: r.Member,
-		Passes: r.Passes, Fails: r.Fails, LastProbe: toMS(r.LastProbe), LastPass: toMS(r.LastPass)}
-	for _, l := range r.Last {
-		s.Last = append(s.Last, storedResult{toMS(l.At), l.Scheme, l.State, l.Outcome, l.Stage, l.Judge,
-			l.Capability, l.Shown, l.Latency.Milliseconds(), l.Detail})
-	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings and numbers always can be marshalled
-	}
-	return data
-}
-
-// DecodeRecord reads what Encode wrote. What it does not know it ignores, so that
-// hosts of different versions can share a pool.
-func DecodeRecord(data []byte) (Record, error) {
-	var s storedRecord
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Record{}, fmt.Errorf("record: %w", err)
-	}
-	r := Record{Schemes: s.Schemes, Sources: s.Sources, Country: s.Country, Anonymity: s.Anonymity, FirstSeen: fromMS(s.FirstSeen), Member: s.Member,
-		Passes: max(s.Passes, 0), Fails: max(s.Fails, 0), LastProbe: fromMS(s.LastProbe), LastPass: fromMS(s.LastPass)}
-	for _, l := range s.Last[:min(len(s.Last), keptResults)] {
-		r.Last = append(r.Last, ResultSummary{fromMS(l.At), l.Scheme, l.State, l.Outcome, l.Stage, l.Judge,
-			l.Capability, l.Shown, time.Duration(l.LatencyMS) * time.Millisecond, l.Detail})
-	}
-	return r, nil
-}
-
-func toMS(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMS(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

@@ -1,13 +1,12 @@
 package probe
 
 import (
+	"net/netip"
 	"reflect"
 	"testing"
 	"time"
 
 	"evenpool/sources/proxyurl"
-
-	"pgregory.net/rapid"
 )
 
 func TestRecordRoundTrip(t *testing.T) {
@@ -17,10 +16,20 @@ func TestRecordRoundTrip(t *testing.T) {
 		LastProbe: time.UnixMilli(1700000000456).UTC(), LastPass: time.UnixMilli(1700000000400).UTC(),
 		Last: []ResultSummary{{At: time.UnixMilli(1700000000456).UTC(), Scheme: proxyurl.HTTP, State: Fail, Outcome: TLSFailed, Stage: StageTLS,
 			Judge: "mine", Capability: TLS, Shown: []Capability{HTTP}, Latency: 1234 * time.Millisecond, Detail: `a\x1b`}},
+		Offended: time.UnixMilli(1700000000300).UTC(),
+		Proven: Proven{At: time.UnixMilli(1700000000400).UTC(), Scheme: proxyurl.HTTP, Found: NewCapabilitySet(HTTP, Connect, TLS),
+			Anonymity: Elite, Verified: true, Judges: 2},
+		Rounds: []RoundSummary{{}, {Worked: true, Connect: 50 * time.Millisecond, FirstByte: 120 * time.Millisecond, Total: 400 * time.Millisecond, ExitChanges: 1}, {Worked: true}},
+		Exits: []Exit{{Addr: netip.MustParseAddr("1.2.3.4"), Place: Place{"DE", 3320}, Since: time.UnixMilli(1700000000100).UTC(), Until: time.UnixMilli(1700000000400).UTC()},
+			{Addr: netip.MustParseAddr("2a00::1"), Since: time.UnixMilli(1700000000100).UTC(), Until: time.UnixMilli(1700000000100).UTC()}},
+		Targets: []TargetResult{{"page", time.UnixMilli(1700000000400).UTC(), OK}, {"shop", time.UnixMilli(1700000000400).UTC(), "target_failed"}},
 	}
 	data := want.Encode()
 	const text = `{"c":["http","socks5"],"f":["a","b"],"y":"DE","a":"elite","n":1700000000123,"m":"http://us:pw@198.51.100.1:80","p":2,"x":3,` +
-		`"t":1700000000456,"k":1700000000400,"l":[{"t":1700000000456,"u":"http","v":"fail","o":"tls_failed","s":"tls","j":"mine","a":"tls","h":["http"],"latency_ms":1234,"d":"a\\x1b"}]}`
+		`"t":1700000000456,"k":1700000000400,"q":1700000000300,"l":[{"t":1700000000456,"u":"http","v":"fail","o":"tls_failed","s":"tls","j":"mine","a":"tls","h":["http"],"latency_ms":1234,"d":"a\\x1b"}],` +
+		`"w":{"t":1700000000400,"u":"http","h":["http","connect","tls"],"a":"elite","v":true,"j":2},"r":[[],[50,120,400,1],[0,0,0]],` +
+		`"e":[{"i":"1.2.3.4","c":"DE","n":3320,"s":1700000000100,"t":1700000000400},{"i":"2a00::1","s":1700000000100,"t":1700000000100}],` +
+		`"g":[{"n":"page","t":1700000000400,"o":"ok"},{"n":"shop","t":1700000000400,"o":"target_failed"}]}`
 	if string(data) != text {
 		t.Errorf("encoded\n%s", data)
 	}
@@ -46,9 +55,7 @@ func TestRecordRoundTrip(t *testing.T) {
 // may be tried out on one record.
 func TestAfterLeavesTheRecordAlone(t *testing.T) {
 	rules := testRules()
-	round := func(at int64, results ...Result) Round {
-		return Round{At: time.UnixMilli(at), Results: results, Verdict: rules.Judge(results, nil)}
-	}
+	round := func(at int64, results ...Result) Round { return judged(rules, Record{}, at, results...) }
 	one := Record{}.After(round(1, result(proxyurl.HTTP, 1, Garbage), result(proxyurl.SOCKS5, 1, OK, OK)))
 	text := string(one.Encode())
 	a := one.After(round(2, result(proxyurl.HTTP, 1, OK, OK)))
@@ -65,79 +72,7 @@ func TestAfterLeavesTheRecordAlone(t *testing.T) {
 	for i := range 9 {
 		a = a.After(round(int64(10+i), result(proxyurl.HTTP, 1, OK, OK)))
 	}
-	if len(a.Last) != keptResults || a.Last[0].At != time.UnixMilli(18) {
+	if len(a.Last) != keptResults || !a.Last[0].At.Equal(time.UnixMilli(18)) {
 		t.Errorf("kept %+v", a.Last)
 	}
-}
-
-// TestH5_RiseAndFall runs rounds of every kind, through a store and back, against
-// a model that counts in the plainest way.
-func TestH5_RiseAndFall(t *testing.T) {
-	outcomes := map[State][]Outcome{
-		Pass:         {OK},
-		Fail:         {Refused, DialTimeout, Timeout, Garbage, WrongContent, NonceMissing},
-		Inconclusive: {LocalDescriptors, LocalResolver, Cancelled, Unknown, JudgeAddress},
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		rules := testRules()
-		rules.Rise, rules.Fall = rapid.IntRange(1, 4).Draw(t, "rise"), rapid.IntRange(1, 4).Draw(t, "fall")
-		rec := Record{}
-		var history []State // since the last change of membership decides nothing, all of it
-		member := false
-		t.Repeat(map[string]func(*rapid.T){
-			"round": func(t *rapid.T) {
-				state := rapid.SampledFrom([]State{Pass, Fail, Inconclusive}).Draw(t, "state")
-				o := rapid.SampledFrom(outcomes[state]).Draw(t, "outcome")
-				results := []Result{result(proxyurl.HTTP, 1, o)}
-				if o == OK {
-					results = []Result{result(proxyurl.HTTP, 1, OK, OK)}
-				}
-				v := rules.Judge(results, nil)
-				rec = rec.After(Round{At: time.UnixMilli(int64(len(history) + 1)), Results: results, Verdict: v})
-				d := rules.Decide(rec, v)
-				switch d.Action {
-				case Admit:
-					rec.Member = d.Member
-				case Retire:
-					rec.Member = ""
-				case Move:
-					t.Fatalf("moved: %+v", d)
-				}
-
-				// The model: the last n rounds that decided anything are all alike.
-				if state != Inconclusive {
-					history = append(history, state)
-				}
-				ends := func(n int, s State) bool {
-					for i := range n {
-						if i >= len(history) || history[len(history)-1-i] != s {
-							return false
-						}
-					}
-					return true
-				}
-				if state == Pass && ends(rules.Rise, Pass) {
-					member = true
-				}
-				if state == Fail && ends(rules.Fall, Fail) {
-					member = false
-				}
-			},
-			"restart": func(t *rapid.T) {
-				again, err := DecodeRecord(rec.Encode())
-				if err != nil {
-					t.Fatal(err)
-				}
-				rec = again
-			},
-			"": func(t *rapid.T) {
-				if (rec.Member != "") != member {
-					t.Fatalf("member %v, the model says %v after %v", rec.Member != "", member, history)
-				}
-				if rec.Passes > 0 && rec.Fails > 0 {
-					t.Fatalf("both streaks: %+v", rec)
-				}
-			},
-		})
-	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func testRules() Rules {
-	return Rules{Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5}, Require: Capabilities(), MaxLatency: time.Second, Rise: 2, Fall: 2}
+	return Rules{Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5}, Require: Capabilities(), MaxLatency: Latency{Total: time.Second}, Rise: 2, Fall: 2}
 }
 
 // result makes one: outcomes of http and then, if that is ok, tls.
@@ -22,7 +22,7 @@ func result(scheme proxyurl.Scheme, latency time.Duration, outcomes ...Outcome) 
 	}
 	r := Result{Proxy: proxyurl.URL{Scheme: scheme, Endpoint: e}, Latency: latency}
 	for i, o := range outcomes {
-		c := Check{Judge: "mine", Capability: Capabilities()[i], Outcome: o}
+		c := Check{Judge: "mine", Capability: Capabilities()[i], Outcome: o, Total: latency}
 		switch o {
 		case OK:
 		case Refused, DialTimeout, ForbiddenAddress, LocalDescriptors:
@@ -33,6 +33,13 @@ func result(scheme proxyurl.Scheme, latency time.Duration, outcomes ...Outcome) 
 		r.Checks, r.Outcome = append(r.Checks, c), o
 	}
 	return r
+}
+
+// judged is a round with its verdict; all judges were well.
+func judged(rules Rules, before Record, at int64, results ...Result) Round {
+	round := Round{At: time.UnixMilli(at).UTC(), Results: results, Geo: testGeo}
+	round.Verdict = rules.Judge(before, round, nil)
+	return round
 }
 
 func TestTryOrder(t *testing.T) {
@@ -79,7 +86,7 @@ func TestTryOrderBeginsWithWhatPassed(t *testing.T) {
 	rules := Rules{Schemes: Schemes(), Rise: 2}
 	rec := Record{Schemes: []proxyurl.Scheme{proxyurl.Any}}
 	results := []Result{result(proxyurl.HTTP, 1, Garbage), result(proxyurl.SOCKS5, 1, OK, OK)}
-	rec = rec.After(Round{At: time.UnixMilli(1), Results: results, Verdict: rules.Judge(results, nil)})
+	rec = rec.After(judged(rules, rec, 1, results...))
 	if got := fmt.Sprint(rules.TryOrder(rec)); got != "[socks5 http https socks4 socks4a]" {
 		t.Errorf("got %s", got)
 	}
@@ -104,7 +111,7 @@ func TestJudge(t *testing.T) {
 		{"fails the second", []Result{result(http, 1, OK, TLSFailed)}, "", Fail, "", "require tls: fail: http: tls_failed at response"},
 		{"passes by the second scheme", []Result{result(http, 1, Garbage), result(socks5, 1, OK, OK)}, "", Pass, socks5, "require http: fail: http: garbage at response"},
 		{"exactly as slow as allowed", []Result{result(http, time.Second, OK, OK)}, "", Pass, http, ""},
-		{"too slow", []Result{result(http, time.Second+time.Millisecond, OK, OK)}, "", Fail, "", "max_latency: fail: http: 1001 ms, at most 1000 ms"},
+		{"too slow", []Result{result(http, time.Second+time.Millisecond, OK, OK)}, "", Fail, "", "max_latency: fail: total 1001 ms, at most 1000 ms"},
 		{"local fault", []Result{result(http, 1, LocalDescriptors)}, "", Inconclusive, "", "control: inconclusive: http: local_descriptors at dial"},
 		{"judge's fault", []Result{result(http, 1, JudgeAddress)}, "", Inconclusive, "", "control: inconclusive: http: judge_address at response"},
 		{"an unknown outcome", []Result{result(http, 1, "new")}, "", Inconclusive, "", "control: inconclusive: http: new at response"},
@@ -123,7 +130,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			v := testRules().Judge(test.round, func(_ string, c Capability) bool { return c != test.unwell })
+			v := testRules().Judge(Record{}, Round{At: time.UnixMilli(1), Results: test.round}, func(_ string, c Capability) bool { return c != test.unwell })
 			var reasons []string
 			for _, r := range v.Reasons {
 				reasons = append(reasons, r.String())
@@ -166,7 +173,7 @@ func TestDecide(t *testing.T) {
 			Decision{Action: Retire, Member: member, Reason: "8 of 2 failures in a row; require tls: http: tls_failed at response"}},
 		{"a failure, but no member", Record{Fails: 7}, fail, Decision{Action: Keep}},
 		{"hostile", Record{Passes: 9, Member: member}, hostile,
-			Decision{Action: Retire, Member: member, Security: true, Reason: "safety: http: tls_intercepted at response"}},
+			Decision{Action: Retire, Member: member, AtOnce: true, Reason: "safety: http: tls_intercepted at response"}},
 		{"hostile, but no member", Record{}, hostile, Decision{Action: Keep}},
 		{"inconclusive with enough passes", Record{Passes: 9}, nothing, Decision{Action: Keep}},
 		{"inconclusive with enough failures", Record{Fails: 9, Member: member}, nothing, Decision{Action: Keep}},
@@ -174,13 +181,13 @@ func TestDecide(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			rules := testRules()
-			round := Round{At: time.UnixMilli(1), Results: test.round, Verdict: rules.Judge(test.round, nil)}
+			round := judged(rules, test.before, 1, test.round...)
 			if got := rules.Decide(test.before.After(round), round.Verdict); got != test.want {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
 	}
-	if d := (Rules{}).Decide(Record{Passes: 1}, RoundVerdict{State: Pass}); d.Action != Admit {
+	if d := (Rules{Schemes: Schemes()}).Decide(Record{Passes: 1}, RoundVerdict{State: Pass}); d.Action != Admit {
 		t.Errorf("a rise of 0 counts as 1: %+v", d)
 	}
 }
@@ -200,58 +207,58 @@ func TestExplain(t *testing.T) {
 			"safety: inconclusive: not probed yet",
 			"require http: inconclusive: not probed yet",
 			"require tls: inconclusive: not probed yet",
-			"max_latency: inconclusive: not known",
+			"max_latency: inconclusive: total: not known",
 			"rise: inconclusive: 0 passes in a row, 2 admit"}},
 		{"claims another scheme", Record{Schemes: []proxyurl.Scheme{proxyurl.SOCKS4}}, nil, Inconclusive, false, []string{
 			"schemes: fail: claimed: socks4; wanted: http, socks5",
 			"safety: inconclusive: not probed yet",
 			"require http: inconclusive: not probed yet",
 			"require tls: inconclusive: not probed yet",
-			"max_latency: inconclusive: not known",
+			"max_latency: inconclusive: total: not known",
 			"rise: inconclusive: 0 passes in a row, 2 admit"}},
 		{"passed", Record{Passes: 1}, []Result{result(proxyurl.HTTP, 1, Garbage), result(proxyurl.SOCKS5, 250*time.Millisecond, OK, OK)}, Pass, true, []string{
 			"schemes: pass: socks5 is among http, socks5",
 			"safety: pass: nothing against it was seen",
 			"require http: pass: socks5: shown",
 			"require tls: pass: socks5: shown",
-			"max_latency: pass: socks5: 250 ms, at most 1000 ms",
+			"max_latency: pass: total 250 ms, at most 1000 ms",
 			"rise: pass: 2 passes in a row, 2 admit"}},
 		{"failed half-way", Record{Passes: 1}, []Result{result(proxyurl.HTTP, 1, OK, ConnectRefused), result(proxyurl.SOCKS5, 1, Garbage)}, Fail, false, []string{
 			"schemes: inconclusive: to be tried: http, socks5",
 			"safety: pass: nothing against it was seen",
 			"require http: pass: http: shown",
 			"require tls: fail: http: connect_refused at response",
-			"max_latency: inconclusive: not known",
+			"max_latency: inconclusive: total: not known",
 			"rise: fail: failed 1 times in a row; 2 passes in a row admit"}},
 		{"a slow member", Record{Member: member}, []Result{result(proxyurl.HTTP, 2*time.Second, OK, OK)}, Fail, true, []string{
 			"schemes: inconclusive: to be tried: http, socks5",
 			"safety: pass: nothing against it was seen",
 			"require http: pass: http: shown",
 			"require tls: pass: http: shown",
-			"max_latency: fail: http: 2000 ms, at most 1000 ms",
+			"max_latency: fail: total 2000 ms, at most 1000 ms",
 			"fall: pass: 1 failures in a row, 2 retire"}},
 		{"a hostile member", Record{Member: member}, []Result{result(proxyurl.HTTP, 1, OK, TLSIntercepted)}, Fail, false, []string{
 			"schemes: inconclusive: to be tried: http, socks5",
 			"safety: fail: http: tls_intercepted at response",
 			"require http: pass: http: shown",
 			"require tls: fail: http: tls_intercepted at response",
-			"max_latency: inconclusive: not known",
+			"max_latency: inconclusive: total: not known",
 			"fall: pass: 1 failures in a row, 2 retire"}},
 		{"a local fault", Record{Member: member}, []Result{result(proxyurl.HTTP, 1, LocalDescriptors)}, Inconclusive, true, []string{
 			"schemes: inconclusive: to be tried: http, socks5",
 			"safety: pass: nothing against it was seen",
 			"require http: inconclusive: http: local_descriptors at dial",
 			"require tls: inconclusive: not known",
-			"max_latency: inconclusive: not known",
+			"max_latency: inconclusive: total: not known",
 			"fall: pass: 0 failures in a row, 2 retire"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			rules, rec := testRules(), test.rec
 			if test.round != nil {
-				rec = rec.After(Round{At: time.UnixMilli(5), Results: test.round, Verdict: rules.Judge(test.round, nil)})
+				rec = rec.After(judged(rules, rec, 5, test.round...))
 			}
-			v := rules.Explain(rec)
+			v := rules.Explain(result(proxyurl.HTTP, 1).Proxy.Endpoint, rec, time.UnixMilli(6))
 			var got []string
 			for _, r := range v.Reasons {
 				got = append(got, r.String())

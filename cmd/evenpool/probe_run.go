@@ -77,7 +77,7 @@ func (b *bout) run(ctx context.Context, concurrency int, progress io.Writer) err
 	}
 	for i := range b.tried {
 		t := &b.tried[i]
-		t.verdict = b.rules.Judge(t.results, func(name string, c probe.Capability) bool { return b.control(name, c).well() })
+		t.verdict = b.rules.Judge(probe.Record{}, probe.Round{Results: t.results}, func(name string, c probe.Capability) bool { return b.control(name, c).well() })
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted after %d of %d proxies", b.done.Load(), len(b.tried))

@@ -131,7 +131,7 @@ func (j *job) all(ctx context.Context, p *probe.Prober, proxies []lab.Proxy) (ri
 			for proxy := range next {
 				order := j.rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{proxy.Claimed}})
 				round := p.Round(ctx, j.plan, probe.Job{Endpoint: proxy.URL.Endpoint, Schemes: order, Allow: loopback()})
-				if (j.rules.Judge(round, nil).State == probe.Pass) == proxy.Truth.Eligible {
+				if (j.rules.Judge(probe.Record{}, probe.Round{Results: round}, nil).State == probe.Pass) == proxy.Truth.Eligible {
 					n.Add(1)
 				}
 			}

@@ -78,7 +78,7 @@ func TestTruthP6(t *testing.T) {
 				plan = byName
 			}
 			round := prober.Round(t.Context(), plan, probe.Job{Endpoint: p.URL.Endpoint, Schemes: order, Allow: loopback})
-			wrong := differences(p, round, rules.Judge(round, nil))
+			wrong := differences(p, round, rules.Judge(probe.Record{}, probe.Round{Results: round}, nil))
 			for _, w := range wrong {
 				t.Error(w)
 			}

@@ -1,0 +1,89 @@
+package probe
+
+// The names of rules, as reasons have them. Those that a configuration has are
+// named as they are there.
+const (
+	ruleSchemes        = "schemes"
+	ruleBanned         = "banned"
+	ruleNetworks       = "networks"
+	ruleNotNetworks    = "not_networks"
+	rulePorts          = "ports"
+	ruleSafety         = "safety"
+	ruleQuarantine     = "quarantine"
+	ruleControl        = "control"
+	ruleRequired       = "require" // and what is required
+	ruleMinJudges      = "min_judges"
+	ruleAnonymity      = "anonymity"
+	ruleExitCountries  = "exit_countries"
+	ruleNotCountries   = "not_countries"
+	ruleExitASNs       = "exit_asns"
+	ruleNotASNs        = "not_asns"
+	ruleTargets        = "require_targets"
+	ruleMaxLatency     = "max_latency"
+	ruleMinSuccess     = "min_success"
+	ruleMaxExitChanges = "max_exit_changes"
+	ruleMaxAge         = "max_age"
+	ruleRise           = "rise"
+	ruleFall           = "fall"
+)
+
+func ruleRequire(c Capability) string { return ruleRequired + " " + string(c) }
+
+// Acts says how fast a rule that is broken takes effect.
+type Acts string
+
+// The ways of acting.
+const (
+	// ActsAtOnce: nothing is probed, nothing admitted, and a member is retired with its
+	// next turn. No guard holds it: it is the operator's word, or safety.
+	ActsAtOnce Acts = "at once"
+	// ActsByFall: the round is a failure. Fall of them in a row retire a member, within
+	// what the guards allow; a pass takes Rise of them without.
+	ActsByFall Acts = "by fall"
+	// ActsOnAdmission: it keeps others from becoming members, and members are not
+	// measured by it.
+	ActsOnAdmission Acts = "on admission"
+	// ActsOnMembers: it retires members, within what the guards allow.
+	ActsOnMembers Acts = "on members"
+	// ActsNever: it makes a round inconclusive and no more.
+	ActsNever Acts = "never"
+)
+
+// RuleInfo describes a rule.
+type RuleInfo struct {
+	Name  string // in reasons
+	Key   string // in the configuration, below eligibility; "" where it has none
+	Needs string // what must be there for it to be known
+	Acts  Acts
+}
+
+// RuleTable returns all rules, in the order in which they are looked at and shown:
+// what needs no probe, what is about safety, what one round shows, what several
+// rounds show, and the runs. No rule about speed comes before the last one about
+// what a proxy does (RELIABILITY H9): the fastest are often those that tamper.
+func RuleTable() []RuleInfo {
+	return []RuleInfo{
+		{ruleSchemes, "schemes", "nothing; by which of them it works is probed", ActsAtOnce},
+		{ruleBanned, "banned", "nothing; where the proxy is a name, its address is looked at when it is dialled", ActsAtOnce},
+		{ruleNetworks, "networks", "nothing; a name's address is looked at when it is dialled", ActsAtOnce},
+		{ruleNotNetworks, "not_networks", "nothing for the proxy's own address, a judge that tells the exit for that; the exit acts by fall", ActsAtOnce},
+		{rulePorts, "ports", "nothing", ActsAtOnce},
+		{ruleQuarantine, "quarantine", "nothing", ActsAtOnce},
+		{ruleSafety, "", "a probe", ActsAtOnce},
+		{ruleControl, "", "the judge's answers before and after the slice", ActsNever},
+		{ruleRequired, "require", "a judge that shows it", ActsByFall},
+		{ruleMinJudges, "min_judges", "so many judges", ActsOnAdmission},
+		{ruleAnonymity, "anonymity", "a judge on http that tells the headers, and our own addresses; unless claimed is enough, one that signs", ActsByFall},
+		{ruleExitCountries, "exit_countries", "a judge that tells the exit, and geoip.country", ActsByFall},
+		{ruleNotCountries, "not_countries", "a judge that tells the exit, and geoip.country", ActsByFall},
+		{ruleExitASNs, "exit_asns", "a judge that tells the exit, and geoip.asn", ActsByFall},
+		{ruleNotASNs, "not_asns", "a judge that tells the exit, and geoip.asn", ActsByFall},
+		{ruleTargets, "require_targets", "the target's turn", ActsByFall},
+		{ruleMaxLatency, "max_latency", "a round that worked", ActsByFall},
+		{ruleMinSuccess, "min_success", "a round that told anything", ActsByFall},
+		{ruleMaxExitChanges, "max_exit_changes", "a judge that tells the exit", ActsByFall},
+		{ruleMaxAge, "max_age", "nothing", ActsOnMembers},
+		{ruleRise, "rise", "rounds that passed", ActsOnAdmission},
+		{ruleFall, "fall", "rounds that failed", ActsOnMembers},
+	}
+}
