@@ -67,6 +67,7 @@ func classify(err error, stage Stage, within layer) Outcome {
 	var (
 		known     *fault
 		forbidden *proxyurl.ForbiddenError
+		excluded  *ExcludedError
 		dns       *net.DNSError
 		cert      *tls.CertificateVerificationError
 		noRoots   x509.SystemRootsError
@@ -80,6 +81,8 @@ func classify(err error, stage Stage, within layer) Outcome {
 			return JudgeForbidden
 		}
 		return ForbiddenAddress
+	case errors.As(err, &excluded):
+		return Excluded
 	case errors.As(err, &dns):
 		return classifyDNS(dns, stage)
 	case errors.As(err, &errno) && errno != syscall.ETIMEDOUT:

@@ -79,6 +79,7 @@ func TestH10_Classify(t *testing.T) {
 		{"host unknown", dialError(syscall.EHOSTDOWN), StageDial, Unreachable},
 		{"kernel gives up", dialError(syscall.ETIMEDOUT), StageDial, DialTimeout},
 		{"our limit while dialling", &net.OpError{Op: "dial", Err: context.DeadlineExceeded}, StageDial, DialTimeout},
+		{"a name that leads to a banned address", Rules{NotNetworks: []netip.Prefix{netip.MustParsePrefix("1.2.3.0/24")}}.Admit(netip.MustParseAddr("1.2.3.4")), StageDial, Excluded},
 		{"no such name", &net.DNSError{Err: "no such host", Name: "a.example", IsNotFound: true}, StageDial, Unresolved},
 		{"resolver is silent", &net.DNSError{Err: "i/o timeout", IsTimeout: true, IsTemporary: true}, StageDial, LocalResolver},
 		{"resolver fails", &net.DNSError{Err: "server misbehaving", IsTemporary: true}, StageDial, LocalResolver},

@@ -24,6 +24,7 @@ const (
 	DialTimeout    Outcome = "dial_timeout"    // no connection within the time limit
 	Unreachable    Outcome = "unreachable"     // a router says that the proxy's host cannot be reached
 	Unresolved     Outcome = "unresolved"      // the proxy's name does not exist
+	Excluded       Outcome = "excluded"        // the proxy's name leads to addresses alone that the pool does not want
 	Reset          Outcome = "reset"           // connection reset
 	Closed         Outcome = "closed"          // connection closed before the answer was complete
 	Timeout        Outcome = "timeout"         // connected, but no complete answer within the time limit
@@ -78,6 +79,7 @@ var classed = []struct {
 	{DialTimeout, ClassProxy},
 	{Unreachable, ClassProxy},
 	{Unresolved, ClassProxy},
+	{Excluded, ClassProxy},
 	{Reset, ClassProxy},
 	{Closed, ClassProxy},
 	{Timeout, ClassProxy},

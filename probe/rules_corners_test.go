@@ -63,6 +63,21 @@ func TestAFailureRestsOnWhoSawIt(t *testing.T) {
 	}
 }
 
+// TestANameThatLeadsIntoABan: the rule is named that was in the way.
+func TestANameThatLeadsIntoABan(t *testing.T) {
+	rules := everyRule()
+	p := New(Options{Dial: failing(rules.Admit(netip.MustParseAddr("1.2.3.4")))})
+	plan, _, err := NewPlan(PlanOptions{Judges: []Judge{ownJudge(t)}, Require: rules.Require})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := p.Round(t.Context(), plan, Job{Endpoint: endpoint(t, "proxy.example.org:80"), Schemes: rules.Schemes})
+	v := againstAll(rules, Record{}, results...)
+	if got := strings.Join(texted(v.Reasons), "; "); v.State != Fail || got != "banned: fail: http: 1.2.3.4 is banned" {
+		t.Errorf("got %s: %s", v.State, got)
+	}
+}
+
 // TestExitsOfARoundAndBefore: a round is judged by what it saw itself, people are
 // told what was seen last; of two exits, one that is wrong is enough.
 func TestExitsOfARoundAndBefore(t *testing.T) {

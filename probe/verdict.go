@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"evenpool/sources/proxyurl"
 )
@@ -107,8 +108,16 @@ func (r Rules) judge(before Record, result Result, well func(judge string, c Cap
 	}
 	decided := result.deciding()
 	text := describe(scheme, result.Outcome, decided.Stage)
-	if result.Outcome == TooFewJudges {
+	switch result.Outcome {
+	case TooFewJudges:
 		return one(ruleMinJudges, Inconclusive, text)
+	case Excluded:
+		// Its detail is ExcludedError's, which names the rule.
+		for _, rule := range []string{ruleBanned, ruleNetworks, ruleNotNetworks} {
+			if detail, found := strings.CutPrefix(decided.Detail, rule+": "); found {
+				return one(rule, Fail, scheme+": "+detail)
+			}
+		}
 	}
 	switch result.Outcome.Class() {
 	case ClassSecurity:
