@@ -22,8 +22,9 @@ func (colonCountryFormat) parse(line string) (record, bool) {
 	switch named, known := claimsOf(text); {
 	case known:
 		r.claims = named
-	case likeCountry(text) && !strings.Contains(text, ","), countryCode(text) != "":
+	case isCountry(text), countryCode(text) != "":
 		r.hint.Country = countryName(text)
+	case likeCountry(text): // one that we do not know
 	default:
 		return record{}, false
 	}

@@ -60,9 +60,9 @@ var roles = map[string]role{
 	"working": roleList, "alive": roleList, "online": roleList, "lists": roleList, "ips": roleList, "addresses": roleList,
 }
 
-// decoys begin the names of what is an address and no proxy: where the proxy's
-// requests come from, and examples.
-var decoys = []string{"exit", "export", "egress", "outgoing", "outbound", "example", "sample"}
+// decoys begin the names of what is an address and no proxy (where the proxy's
+// requests come from, examples), and of what names proxies of the list once more.
+var decoys = []string{"exit", "export", "egress", "outgoing", "outbound", "example", "sample", "proxygroup", "proxyprovider"}
 
 // roleOf returns what a name stands for.
 func roleOf(name string) role {

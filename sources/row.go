@@ -113,9 +113,10 @@ func parseFields(fields []string) (r record) {
 			r.hint.Anonymity = level
 		case countryCode(note) != "" && strings.ToUpper(note) == note:
 			r.hint.Country = countryCode(note)
-		case r.hint.Country == "" && likeCountry(note) && !isFlag(note):
-			country, _, _ := strings.Cut(note, " - ") // "Brazil - Novo Hamburgo"
-			r.hint.Country = countryName(country)
+		case r.hint.Country == "":
+			if country, _, _ := strings.Cut(note, " - "); isCountry(country) { // "Brazil - Novo Hamburgo"
+				r.hint.Country = countryName(country)
+			}
 		}
 	}
 	return r

@@ -12,7 +12,7 @@ import (
 // between is what separates the parts of a record on a line; quotes is what else
 // parts are written in.
 const (
-	between = " \t,;|"
+	between = " \t\r\n,;|"
 	quotes  = "\"'`{}[]()<>="
 )
 
@@ -83,7 +83,7 @@ func mask(line string) string {
 			b.WriteString(separator)
 		}
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), between)
 }
 
 // holdsAddress says whether numbers with dots between them, or a name and a port,

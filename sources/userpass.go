@@ -42,7 +42,7 @@ func parseAddress(text string) (proxyurl.Endpoint, error) {
 	}
 	_, err := netip.ParseAddr(host)
 	named := err != nil
-	if looksLikeAddress(user) ||
+	if looksLikeAddress(user) || endsInAddress(user+":"+pass) ||
 		named && strings.Contains(user+pass, "@") { // or is it user:pass@host:port?
 		return proxyurl.Endpoint{}, damaged
 	}
@@ -84,4 +84,23 @@ func cutTail(text string) (host, port, user, pass string, ok bool) {
 func looksLikeAddress(user string) bool {
 	return strings.HasPrefix(user, "[") ||
 		strings.Contains(user, ".") && strings.Trim(user, "0123456789.") == ""
+}
+
+// endsInAddress says whether a port, and an IPv4 address before it, end the part of
+// a text before some ":", or the text: another line has been glued to the one that
+// it belongs to ("1.2.3.4:80:Germany5.6.7.8:80:Peru"). A user may have an address
+// in its name, for a provider to go out by; a port behind it is none.
+func endsInAddress(text string) bool {
+	parts := strings.Split(text, ":")
+	for i, port := range parts[1:] {
+		if _, err := proxyurl.ParsePort(port); err != nil {
+			continue
+		}
+		before := parts[i]
+		digits := before[len(strings.TrimRight(before, "0123456789.")):]
+		if strings.Count(digits, ".") >= 3 {
+			return true
+		}
+	}
+	return false
 }
