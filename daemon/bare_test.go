@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -85,7 +86,8 @@ func (b *bare) open() {
 
 func (b *bare) dial(ctx context.Context, allow proxyurl.Allow, hostport string) (net.Conn, error) {
 	if host, _, _ := net.SplitHostPort(hostport); host == "127.0.0.1" {
-		return dialAdmitted(nil)(ctx, allow, hostport)
+		d := proxyurl.Dialer{Allow: allow, Admit: func(addr netip.Addr) error { return admitted(ctx, addr) }}
+		return d.DialContext(ctx, "tcp", hostport)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

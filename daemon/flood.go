@@ -3,12 +3,10 @@ package daemon
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"time"
 
 	"evenpool/alloc"
-	"evenpool/probe"
 	"evenpool/sources/proxyurl"
 )
 
@@ -57,17 +55,16 @@ func (c *cycle) turnDue(it *item) time.Time {
 	return shortlyBefore(due, c.grace, c.random)
 }
 
-// admitKey is how dialAdmitted is told what to leave out.
+// admitKey is how admitted is told what to leave out.
 type admitKey struct{}
 
-// dialAdmitted dials for a prober. A probe's context may say which addresses of a
-// name are to be left out.
-func dialAdmitted(resolver proxyurl.Resolver) probe.DialFunc {
-	return func(ctx context.Context, allow proxyurl.Allow, hostport string) (net.Conn, error) {
-		d := proxyurl.Dialer{Allow: allow, Resolver: resolver}
-		d.Admit, _ = ctx.Value(admitKey{}).(func(netip.Addr) error)
-		return d.DialContext(ctx, "tcp", hostport)
+// admitted is a prober's Admit. A probe's context may say which addresses of a name
+// are to be left out.
+func admitted(ctx context.Context, addr netip.Addr) error {
+	if admit, ok := ctx.Value(admitKey{}).(func(netip.Addr) error); ok {
+		return admit(addr)
 	}
+	return nil
 }
 
 var errPutOff = errors.New("enough candidates of this address or network were asked")

@@ -75,7 +75,7 @@ func newPool(cfg config.Pool, store *alloc.Pool, observer *probe.Observer, opts 
 			Rise:       cfg.Eligibility.Rise,
 			Fall:       cfg.Eligibility.Fall,
 		},
-		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Dial: dialAdmitted(opts.Resolver), Observer: observer}),
+		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Admit: admitted, Observer: observer}),
 		log:    log.With("pool", cfg.Name),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},

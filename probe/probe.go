@@ -38,9 +38,12 @@ type Options struct {
 	// of dead ones sooner.
 	ConnectTimeout time.Duration
 	Resolver       proxyurl.Resolver // nil: the system's
-	Dial           DialFunc          // nil: proxyurl.Dialer with Resolver. Tests give their own
-	ProxyRootCAs   *x509.CertPool    // who may sign the certificates of https proxies; nil: the system's authorities
-	Observer       *Observer         // shared by all Probers of a process; nil: one of its own, which does not measure
+	Dial           DialFunc          // nil: TCP. Tests give their own
+	// Admit is asked about each address that a proxy's name leads to, with the context
+	// of the probe; one that it gives an error for is left out. nil: all are admitted.
+	Admit        func(context.Context, netip.Addr) error
+	ProxyRootCAs *x509.CertPool // who may sign the certificates of https proxies; nil: the system's authorities
+	Observer     *Observer      // shared by all Probers of a process; nil: one of its own, which does not measure
 }
 
 // Prober tries proxies. It keeps nothing between probes but empty buffers and is
@@ -61,12 +64,6 @@ func New(options Options) *Prober {
 	}
 	if options.Observer == nil {
 		options.Observer = NewObserver(ObserverOptions{})
-	}
-	if options.Dial == nil {
-		options.Dial = func(ctx context.Context, allow proxyurl.Allow, hostport string) (net.Conn, error) {
-			d := proxyurl.Dialer{Allow: allow, Resolver: options.Resolver}
-			return d.DialContext(ctx, "tcp", hostport)
-		}
 	}
 	return &Prober{options: options, observer: options.Observer,
 		buffers: sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 2048) }}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
@@ -93,13 +94,9 @@ func (t *try) since() time.Duration { return time.Since(t.began) - t.waited }
 
 // run goes through the stages. Its error belongs to t.stage.
 func (t *try) run(ctx context.Context) error {
-	to, dialled := t.to, t.to.hostport() // control
-	if t.way.addr.IsValid() {
-		dialled = destination{host: t.way.addr.String(), port: to.port}.hostport()
-	}
+	to := t.to
 	var spoken protocol
 	if !t.proxy.IsZero() {
-		dialled = t.proxy.Endpoint.HostPort()
 		var ok bool
 		if spoken, ok = protocols[t.proxy.Scheme]; !ok {
 			return fmt.Errorf("scheme %s cannot be spoken", t.proxy.Scheme)
@@ -116,7 +113,7 @@ func (t *try) run(ctx context.Context) error {
 		}
 	}
 	t.stage = StageDial
-	raw, err := t.dial(ctx, dialled)
+	raw, err := t.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,20 +129,45 @@ func (t *try) run(ctx context.Context) error {
 	return t.talk(conn, spoken, to)
 }
 
-func (t *try) dial(ctx context.Context, hostport string) (net.Conn, error) {
+// dial connects to the proxy or, in a control, to the judge.
+func (t *try) dial(ctx context.Context) (net.Conn, error) {
 	limit := t.began.Add(t.p.options.ConnectTimeout)
 	if t.deadline.Before(limit) {
 		limit = t.deadline
 	}
+	addr, port := t.way.addr, t.to.port
+	if !t.proxy.IsZero() {
+		addr, _ = t.proxy.Endpoint.Addr()
+		port = t.proxy.Endpoint.Port()
+	} else if !addr.IsValid() {
+		addr = t.to.addr
+	}
+	if addr.IsValid() && t.p.options.Dial == nil {
+		return connectTo(ctx, t.allow, netip.AddrPortFrom(addr, port), limit, t.tls != nil)
+	}
+	host := t.to.host
+	if addr.IsValid() {
+		host = addr.String()
+	} else if !t.proxy.IsZero() {
+		host = t.proxy.Endpoint.Host()
+	}
 	limited, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
-	return t.p.options.Dial(limited, t.allow, hostport)
+	hostport := destination{host: host, port: port}.hostport()
+	if t.p.options.Dial != nil {
+		return t.p.options.Dial(limited, t.allow, hostport)
+	}
+	d := proxyurl.Dialer{Allow: t.allow, Resolver: t.p.options.Resolver}
+	if admit := t.p.options.Admit; admit != nil {
+		d.Admit = func(addr netip.Addr) error { return admit(ctx, addr) }
+	}
+	return d.DialContext(limited, "tcp", hostport)
 }
 
 // talk asks the question on a connection to the proxy or, in a control, to the
 // judge.
 func (t *try) talk(conn *stream, spoken protocol, to destination) error {
-	remote := remoteAddr(conn)
+	remote := remoteAddr(conn.Conn)
 	if spoken.secured {
 		t.stage, t.layer = StageHandshake, proxyTLS
 		inner, err := t.secure(conn, tlsConfig(t.proxy.Endpoint.Host(), t.p.options.ProxyRootCAs))
@@ -229,6 +251,9 @@ func (t *try) shown(said witness, spoken protocol, to destination, absolute bool
 
 // remoteAddr is the proxy's address, as far as it is known.
 func remoteAddr(conn net.Conn) netip.Addr {
+	if s, ok := conn.(socket); ok {
+		return s.remote.Addr().Unmap()
+	}
 	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()
 	}
@@ -241,6 +266,10 @@ func detail(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return op.Err.Error()
+	}
+	var file *os.PathError // what a socket is to package os
+	if errors.As(err, &file) {
+		return file.Err.Error()
 	}
 	return strings.TrimPrefix(err.Error(), "tls: ")
 }
