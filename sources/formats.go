@@ -89,7 +89,7 @@ func formatNamed(name string) (format, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("no format has the name %q: they are %s", proxyurl.Escape(name, 40), strings.Join(Formats(), ", "))
+	return nil, fmt.Errorf("no format has the name \"%s\": they are %s", proxyurl.Escape(name, 40), strings.Join(Formats(), ", "))
 }
 
 // formatOf finds a list's format by its beginning.

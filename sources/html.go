@@ -67,8 +67,8 @@ func (f htmlFormat) read(in *input, c *collector) error {
 		return page.reject(c)
 	case err != io.EOF:
 		return damagedAt("HTML", c.list.Records)
-	case len(p.tables) > 0 && p.tables[0].head != nil || len(p.tables) > 1:
-		return ErrTruncated // no table is left open
+	case len(p.tables) > 0 && !p.ended:
+		return ErrTruncated // a table is open, and so is the page
 	}
 	return nil
 }
@@ -79,6 +79,7 @@ type htmlPage struct {
 	c      *collector
 	tables []htmlTable // that are open, each within the one before
 	heads  int         // tables that are lists
+	ended  bool        // the page's own end is there
 	fields fields
 	mute   int // elements that are open whose text is not shown
 }
@@ -155,6 +156,9 @@ func (p *htmlPage) end(tag atom.Atom) {
 	switch tag {
 	case atom.Script, atom.Style, atom.Template:
 		p.mute = max(p.mute-1, 0)
+		return
+	case atom.Body, atom.Html:
+		p.ended = true
 		return
 	}
 	t := p.table()

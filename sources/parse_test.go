@@ -70,6 +70,32 @@ func TestLines(t *testing.T) {
 		{line: "socks://1.2.3.4:80", why: "unsupported-scheme"},
 		{line: "ftp://1.2.3.4:80", why: "unsupported-scheme"},
 
+		// A country, a level and more behind the address, in every way of writing it.
+		{line: "1.2.3.4:80 US", want: "1.2.3.4:80[http]"},
+		{line: "1.2.3.4:80\tUS-H-S! +", want: "1.2.3.4:80[http]"},
+		{line: "[2606:4700::1]:80 US-A", want: "[2606:4700::1]:80[http]"},
+		{line: "proxy.example.org:80 ZZ", want: "proxy.example.org:80[http]"},
+		{line: "1.2.3.4:80 120ms US [A Network (of 5.6.7.0), Inc.]", why: "unparseable"},
+		{line: "1.2.3.4:80 120ms US [A Network, Inc.]", want: "1.2.3.4:80[http]"},
+		{line: "🇺🇸 1.2.3.4:80 120ms US [A Network, Inc.]", want: "1.2.3.4:80[http]"},
+		{line: "🇺🇸 1.2.3.4:80", want: "1.2.3.4:80[http]"},
+		{line: "socks5://1.2.3.4:1080 US-H", want: "1.2.3.4:1080[socks5]"},
+		{line: "socks5://1.2.3.4:1080|Peru", want: "1.2.3.4:1080[socks5]"},
+		{line: "1.2.3.4:80:Germany", want: "1.2.3.4:80[http]"},
+		{line: "[2606:4700::1]:80:Germany", want: "[2606:4700::1]:80[http]"},
+		{line: "1.2.3.4:1080:SOCKS5", want: "1.2.3.4:1080[socks5]"},
+		{line: "1.2.3.4:80|Peru|Lima", want: "1.2.3.4:80[http]"},
+		{line: "1.2.3.4|80|Peru", want: "1.2.3.4:80[http]"},
+		{line: "[2606:4700::1]|80", want: "[2606:4700::1]:80[http]"},
+		{line: "1.2.3.4:80,US", want: "1.2.3.4:80[http]"},
+		{line: "1.2.3.4,80", want: "1.2.3.4:80[http]"},
+		{line: "1.2.3.4\t80\tSOCKS4", want: "1.2.3.4:80[socks4]"},
+		{line: "1.2.3.4;80;socks5;US", want: "1.2.3.4:80[socks5]"},
+		{line: "SOCKS5,1.2.3.4,1080", want: "1.2.3.4:1080[socks5]"},
+		{line: "\"1.2.3.4\",\"80\",\"Korea, Republic of\"", want: "1.2.3.4:80[http]"},
+		{line: "1.2.3.4:80:joe:se,c|r;et", want: "joe:se%2Cc%7Cr%3Bet@1.2.3.4:80[http]"},
+		{line: "1.2.3.4:80:user-ip-5.6.7.8:secret", want: "user-ip-5.6.7.8:secret@1.2.3.4:80[http]"},
+
 		{line: "Array", why: "unparseable"},
 		{line: "1.2.3.4", why: "unparseable"},
 		{line: "1.2.3.4 80", why: "unparseable"},
@@ -104,6 +130,29 @@ func TestLines(t *testing.T) {
 		{line: "1.2.3.4:80:http://5.6.7.8:81", why: "unparseable"},
 		{line: "http://1.2.3.4:80:http://5.6.7.8:81", why: "unparseable"},
 		{line: "http://http://1.2.3.4:80", why: "unparseable"},
+		{line: "1.2.3.4:80:Germany5.6.7.8:80:Peru", why: "unparseable"},
+		{line: "1.2.3.4:80 US5.6.7.8:80 PE", why: "unparseable"},
+		{line: "1.2.3.4:80 US-N 5.6.7.8:80 PE-N", why: "unparseable"},
+		{line: "1.2.3.4:80|Peru5.6.7.8:80|Chile", why: "unparseable"},
+		{line: "1.2.3.4,80,Peru5.6.7.8,80,Chile", why: "unparseable"},
+		{line: "1.2.3.4,805.6.7.8,80", why: "bad-port"},
+		{line: "1.2.3.4,80,5.6.7.8,80", why: "unparseable"},
+		{line: "🇺🇸 1.2.3.4:80 🇺🇸 5.6.7.8:80", why: "unparseable"},
+		{line: "🇺🇸 1.2.3.4:80 5ms US [A🇺🇸 5.6.7.8:80 5ms US [B]", why: "unparseable"},
+		// Prose, times and pages.
+		{line: "1.2.3.4:80 is a proxy", why: "unparseable"},
+		{line: "Example: 1.2.3.4:80", why: "unparseable"},
+		{line: "updated 10:00:01, 1.2.3.4:80", why: "unparseable"},
+		{line: "https://example.org:8080/list.txt", why: "bad-port"},
+		{line: "2026-08-22T10:00:01.000:80", why: "unparseable"},
+		{line: "1.2.3.400,80,US", why: "bad-host"},
+		{line: "1.2.3.4,080,US", why: "bad-port"},
+		{line: "1.2.3.4,80.0,US", why: "bad-port"},
+		{line: "01.2.3.4|80", why: "leading-zero"},
+		{line: "1.2.3.4:99999 US", why: "bad-port"},
+		{line: "1.2.3.4:80 U$", why: "unparseable"},
+		{line: "\"1.2.3.4,80", why: "unparseable"},
+		{line: "１.2.3.4:80", why: "bad-host"},
 		// A name with user and password behind it, or a user with a host?
 		{line: "joe.doe:1234:x@1.2.3.4:80", why: "unparseable"},
 		{line: "proxy.example.org:80:joe@example.org:8080", why: "unparseable"},
@@ -291,5 +340,70 @@ func TestP7_R13_SamplesAreSafeToShow(t *testing.T) {
 	}
 	if !slices.Equal(l.Samples, want) {
 		t.Errorf("got  %+v\nwant %+v", l.Samples, want)
+	}
+}
+
+// Wherever somebody puts a password, it is not in what is shown of a line that
+// gave no candidate.
+func TestR13_NoPasswordIsInASample(t *testing.T) {
+	for line, want := range map[string]string{
+		"10.0.0.1,80,joe,hunter2":                         "10.0.0.1,80,***",
+		"10.0.0.1;80;joe;hunter2":                         "10.0.0.1;80;***",
+		"10.0.0.1|80|joe|hunter2":                         "10.0.0.1|80|***",
+		"10.0.0.1\t80\tjoe\thunter2":                      `10.0.0.1\x0980\x09***`,
+		"10.0.0.1 80 joe hunter2":                         "10.0.0.1 80 ***",
+		"10.0.0.1:80 joe hunter2":                         "10.0.0.1:80 ***",
+		"joe,hunter2,10.0.0.1,80":                         "***,10.0.0.1,80",
+		"joe hunter2 10.0.0.1:80":                         "*** 10.0.0.1:80",
+		"hunter2@10.0.0.1:80 US":                          "***@10.0.0.1:80 ***",
+		"joe:hunter2@10.0.0.1:80,US":                      "joe:***@10.0.0.1:80,***",
+		"http://10.0.0.1:80,joe,hunter2":                  "http://10.0.0.1:80,***",
+		"http://joe:hunter2@10.0.0.1:80 hunter2":          "http://joe:***@10.0.0.1:80 ***",
+		"10.0.0.1:80:joe:hun,ter2":                        "10.0.0.1:80:***,***",
+		"10.0.0.1:80:joe:hunter2 hunter2":                 "10.0.0.1:80:*** ***",
+		"localhost,8080,joe,hunter2":                      "***",
+		"localhost 8080 joe hunter2":                      "***",
+		"proxy.invalid_name:80 joe hunter2":               "proxy.invalid_name:80 ***",
+		"1.2.3,80,joe,hunter2":                            "1.2.3,80,***",
+		"joe/hunter2@10.0.0.1:80":                         "***@10.0.0.1:80",
+		`{"ip":"10.0.0.1","port":80,"password":"hunter2"`: `{"***"10.0.0.1","***"`,
+		"the proxy is 10.0.0.1:80 and the word hunter2":   "*** 10.0.0.1:80 ***",
+	} {
+		l, got, _ := parse(t, line, Source{Scheme: proxyurl.HTTP, Format: "plain"}, Limits{})
+		if len(got) != 0 || len(l.Samples) != 1 || l.Samples[0].Text != want {
+			t.Errorf("%q: %v, %+v; want the sample %s", line, got, l.Samples, want)
+		}
+		l, _, _ = parse(t, line, Source{Scheme: proxyurl.HTTP}, Limits{})
+		for _, s := range l.Samples {
+			if strings.Contains(s.Text, "hunter2") || strings.Contains(s.Text, "ter2") {
+				t.Errorf("%q: sample %q", line, s.Text)
+			}
+		}
+	}
+	// Nor in a hint, which is shown, too.
+	l, _, _ := parse(t, "1.2.3.4,80,joe,Hunter\n1.2.3.5|80|Joe|Hunter\n1.2.3.6:80:Hunter\n", Source{Scheme: proxyurl.HTTP}, Limits{})
+	for _, c := range l.Candidates {
+		if c.Hint != (Hint{}) {
+			t.Errorf("%v: hint %+v", c.Endpoint, c.Hint)
+		}
+	}
+	// Nor of a document.
+	for _, text := range []string{
+		`[{"ip":"10.0.0.1","port":80,"username":"joe","password":"hunter2"}]`,
+		`[{"proxy":"joe:hunter2@10.0.0.1:80"}, {"ip":"joe:hunter2@10.0.0.1","port":80}, "joe:hunter2@10.0.0.1:80", ["10.0.0.1","80","joe","hunter2"]]`,
+		"ip,port,user,password\n10.0.0.1,80,joe,hunter2\n10.0.0.1,80,joe,hunter2,x\n10.0.0.1,80,joe,\"hunter2\n",
+		"- ip: 10.0.0.1\n  port: 80\n  password: hunter2\n- ip: [10.0.0.1\n  password: hunter2\n",
+		"<p><q><ip>10.0.0.1</ip><port>80</port><password>hunter2</password></q></p>",
+		"<table><tr><th>IP<th>Port<th>Password</tr><tr><td>10.0.0.1<td>80<td>hunter2</tr><tr><td>10.0.0.1<td>80<td>hunter2<td>x</tr></table>",
+	} {
+		l, got, _ := parse(t, text, Source{Scheme: proxyurl.HTTP}, Limits{})
+		if len(l.Samples) == 0 {
+			t.Errorf("%q: %v, no sample", text, got)
+		}
+		for _, s := range l.Samples {
+			if strings.Contains(s.Text, "hunter2") {
+				t.Errorf("%q: sample %q", text, s.Text)
+			}
+		}
 	}
 }

@@ -102,7 +102,7 @@ func parseFields(fields []string) (r record) {
 	}
 	for _, note := range notes {
 		note = strings.TrimSpace(note)
-		if holdsAddress(note) && note != r.endpoint.Host() { // two records glued together
+		if (holdsAddress(note) || holdsDotted(note)) && note != r.endpoint.Host() { // two records glued together
 			return record{reject: reasonUnparseable}
 		}
 		named, known := claimsOf(note)

@@ -24,10 +24,10 @@ func showLine(line string) string {
 			return proxyurl.Escape(name+"://"+mask(rest), sampleBytes)
 		}
 	}
-	if ok || !strings.ContainsAny(line, between) {
-		return proxyurl.Redact(line, sampleBytes)
-	}
-	if !isProse(line) || holdsAddress(line) {
+	switch {
+	case ok:
+	case strings.ContainsAny(line, between) && !isProse(line),
+		strings.ContainsAny(line, between+quotes) && holdsAddress(line):
 		return proxyurl.Escape(mask(line), sampleBytes)
 	}
 	return proxyurl.Redact(line, sampleBytes)
@@ -100,6 +100,25 @@ func holdsAddress(text string) bool {
 	}
 	return false
 }
+
+// holdsDotted says whether four numbers with dots between them are in a text,
+// whatever is around them.
+func holdsDotted(text string) bool {
+	dots := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '.' && i > 0 && isDigit(text[i-1]) && i+1 < len(text) && isDigit(text[i+1]):
+			if dots++; dots == 3 {
+				return true
+			}
+		case !isDigit(c):
+			dots = 0
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // isProse says whether a line reads like a sentence, or like the single word that
 // lists are filled with when their maker fails.
