@@ -77,7 +77,7 @@ func (f htmlFormat) read(in *input, c *collector) error {
 type htmlPage struct {
 	z      *html.Tokenizer
 	c      *collector
-	tables []htmlTable // that are open, each within the one before
+	tables []*htmlTable // that are open, each within the one before
 	heads  int         // tables that are lists
 	ended  bool        // the page's own end is there
 	fields fields
@@ -88,7 +88,7 @@ type htmlPage struct {
 type htmlTable struct {
 	head  *head
 	cells []string // of the row that is read
-	cell  strings.Builder
+	cell  []byte   // the one that is read
 	open  bool // a cell is
 	wide  bool // the row has more columns than any
 }
@@ -117,12 +117,12 @@ func (p *htmlPage) table() *htmlTable {
 	if len(p.tables) == 0 {
 		return nil
 	}
-	return &p.tables[len(p.tables)-1]
+	return p.tables[len(p.tables)-1]
 }
 
 func (p *htmlPage) text(text []byte) {
 	if t := p.table(); t != nil && t.open && p.mute == 0 {
-		t.cell.Write(text[:min(len(text), maxCell-t.cell.Len())])
+		t.cell = append(t.cell, text[:min(len(text), maxCell-len(t.cell))]...)
 	}
 }
 
@@ -133,7 +133,7 @@ func (p *htmlPage) start(tag atom.Atom) {
 		return
 	case atom.Table:
 		if len(p.tables) < maxTables {
-			p.tables = append(p.tables, htmlTable{})
+			p.tables = append(p.tables, &htmlTable{})
 		}
 		return
 	}
@@ -181,11 +181,11 @@ func (t *htmlTable) endCell() {
 		return
 	}
 	if len(t.cells) < maxColumns {
-		t.cells = append(t.cells, strings.Join(strings.Fields(t.cell.String()), " "))
+		t.cells = append(t.cells, strings.Join(strings.Fields(string(t.cell)), " "))
 	} else {
 		t.wide = true
 	}
-	t.cell.Reset()
+	t.cell = t.cell[:0]
 	t.open = false
 }
 
