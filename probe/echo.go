@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/textproto"
+	"regexp"
 	"strings"
 )
 
@@ -126,20 +127,20 @@ func follow(value any, path string) any {
 	return value
 }
 
-// readEnv reads lines of NAME = VALUE. Marks of HTML before the name and behind the
-// value are not part of them.
+// tags are what HTML puts around names and values.
+var tags = regexp.MustCompile(`<[^<>]*>`)
+
+// readEnv reads lines of NAME = VALUE.
 func (e *Echo) readEnv(body string) (address string, headers map[string][]string) {
 	if e.Headers != "" {
 		headers = map[string][]string{}
 	}
 	for line := range strings.Lines(body) {
-		name, value, ok := strings.Cut(line, "=")
+		name, value, ok := strings.Cut(tags.ReplaceAllString(line, ""), "=")
 		if !ok {
 			continue
 		}
-		name = strings.TrimSpace(name[strings.LastIndexByte(name, '>')+1:])
-		value, _, _ = strings.Cut(value, "<")
-		value = strings.TrimSpace(html.UnescapeString(value))
+		name, value = strings.TrimSpace(name), strings.TrimSpace(html.UnescapeString(value))
 		if name == e.Address {
 			address = value
 		}

@@ -26,7 +26,7 @@ func (p *Prober) Round(ctx context.Context, plan Plan, job Job) []Result {
 		case ClassOK, ClassLocal, ClassSecurity:
 			return round
 		}
-		if v.result.Last().Stage == StageDial {
+		if v.result.Last().Stage == StageDial || v.result.Outcome == Disputed || v.result.Outcome == TooFewJudges {
 			return round
 		}
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -64,8 +66,14 @@ func runProbe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	observer := probe.NewObserver(probe.ObserverOptions{})
+	watch, stop := context.WithCancel(c.Context)
+	var watching sync.WaitGroup
+	watching.Go(func() { _ = observer.Run(watch) })
+	defer watching.Wait()
+	defer stop()
 	b := &bout{
-		prober: probe.New(probe.Options{Timeout: c.Duration("timeout")}),
+		prober: probe.New(probe.Options{Timeout: c.Duration("timeout"), Observer: observer}),
 		allow:  allow,
 		judges: judges,
 		rules:  probe.Rules{Schemes: probe.Schemes()},
