@@ -126,7 +126,7 @@ func FuzzL2_XML(f *testing.F) {
 }
 
 func FuzzL2_HTML(f *testing.F) {
-	fuzzFormat(f, "html", "html*", "<table><tr><th>IP<th>Port<tr><td>1.2.3.4<td>80</table>", "<table><table></table><tr></table></table>")
+	fuzzFormat(f, "html", "html*", "<table><tr><th>IP<th>Port<tr><td>1.2.3.4<td>80</table>", "<table><table></table><tr></table></table>", "<table><td>x<table>y</table>z</table>")
 }
 
 // With the format found by content, one line more of a list of lines costs nothing

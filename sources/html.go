@@ -78,8 +78,8 @@ type htmlPage struct {
 	z      *html.Tokenizer
 	c      *collector
 	tables []*htmlTable // that are open, each within the one before
-	heads  int         // tables that are lists
-	ended  bool        // the page's own end is there
+	heads  int          // tables that are lists
+	ended  bool         // the page's own end is there
 	fields fields
 	mute   int // elements that are open whose text is not shown
 }
@@ -89,8 +89,8 @@ type htmlTable struct {
 	head  *head
 	cells []string // of the row that is read
 	cell  []byte   // the one that is read
-	open  bool // a cell is
-	wide  bool // the row has more columns than any
+	open  bool     // a cell is
+	wide  bool     // the row has more columns than any
 }
 
 func (p *htmlPage) read() error {

@@ -68,6 +68,7 @@ func (l lineList) read(in *input, c *collector) error {
 		case len(line) == 0:
 		case long:
 			c.begin(lines.number)
+			c.formats[l[len(l)-1].name()]++
 			c.reject(ReasonLineTooLong, string(line), showLong)
 		default:
 			c.begin(lines.number)
@@ -85,7 +86,7 @@ func (l lineList) line(c *collector, line string) {
 			return
 		}
 	}
-	c.formats[l[0].name()]++
+	c.formats[l[len(l)-1].name()]++
 	c.reject(reasonUnparseable, line, showLine)
 }
 
