@@ -79,6 +79,12 @@ func TestP1_HardLimits(t *testing.T) {
 		{"silent CONNECT", TLS, "http", silent, Timeout, StageHandshake, true},
 		{"silent socks4a", HTTP, "socks4a", silent, Timeout, StageHandshake, true},
 		{"silent socks5", HTTP, "socks5", silent, Timeout, StageHandshake, true},
+		{"silent https", HTTP, "https", silent, Timeout, StageHandshake, true},
+		{"https that speaks plain", HTTP, "https", func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, ok+"\r\n")
+		}, ProxyTLS, StageHandshake, false},
+		{"https that hangs up", HTTP, "https", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 4096)) }, Closed, StageHandshake, false},
 		{"silent after CONNECT", TLS, "http", reading(func(w io.Writer) {
 			_, _ = io.WriteString(w, ok+"\r\n")
 			_, _ = io.Copy(io.Discard, w.(io.Reader))

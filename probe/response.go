@@ -114,7 +114,7 @@ func (l *lineReader) head(header map[string][]string) (head, error) {
 	}
 	h := head{status: status, length: -1}
 	var lengths, codings []string
-	foldable := "" // the header that a line beginning with space would continue
+	var foldable, key string // the header that a line beginning with space would continue
 	for {
 		line, err := l.next()
 		if err != nil {
@@ -127,6 +127,10 @@ func (l *lineReader) head(header map[string][]string) (head, error) {
 			if foldable == "" || foldable == "content-length" || foldable == "transfer-encoding" {
 				return head{}, faultf(Garbage, "folded header \"%s\"", start(line))
 			}
+			if values := header[key]; len(values) > 0 {
+				last := &values[len(values)-1]
+				*last = strings.Trim(*last+" "+string(bytes.Trim(line, " \t")), " \t")
+			}
 			continue
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
@@ -135,7 +139,7 @@ func (l *lineReader) head(header map[string][]string) (head, error) {
 		}
 		foldable = strings.ToLower(string(name))
 		if header != nil {
-			key := textproto.CanonicalMIMEHeaderKey(foldable)
+			key = textproto.CanonicalMIMEHeaderKey(foldable)
 			header[key] = append(header[key], string(bytes.Trim(value, " \t")))
 		}
 		switch foldable {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -103,7 +104,7 @@ func TestReadResponseRefused(t *testing.T) {
 }
 
 // FuzzReadResponse: what the small reader accepts, net/http accepts with the same
-// status and body; and never more than the limits is read or returned.
+// status, headers and body; and never more than the limits is read or returned.
 func FuzzReadResponse(f *testing.F) {
 	for _, seed := range []string{
 		goodResponse,
@@ -116,7 +117,7 @@ func FuzzReadResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		source := bytes.NewReader(data)
-		ours, err := readResponse(bufio.NewReaderSize(source, 512), false)
+		ours, err := readResponse(bufio.NewReaderSize(source, 512), true)
 		if read := len(data) - source.Len(); read > maxHead+maxBody+1024 {
 			t.Fatalf("read %d bytes", read)
 		}
@@ -132,6 +133,12 @@ func FuzzReadResponse(f *testing.F) {
 		}
 		if ours.status != theirs.StatusCode || !bytes.Equal(ours.body, body) {
 			t.Fatalf("read %d %q, net/http %d %q", ours.status, ours.body, theirs.StatusCode, body)
+		}
+		for name, values := range theirs.Header {
+			// net/http puts the length into one where it was said twice.
+			if name != "Content-Length" && !slices.Equal(ours.header[name], values) {
+				t.Fatalf("header %q is %q, by net/http %q", name, ours.header[name], values)
+			}
 		}
 	})
 }
