@@ -7,13 +7,16 @@ type claims uint8
 
 // claimOf returns the set of one scheme; the empty one for "".
 func claimOf(scheme proxyurl.Scheme) claims {
-	for i, s := range proxyurl.Claims() {
-		if s == scheme {
-			return 1 << i
-		}
-	}
-	return 0
+	return claimsOfSchemes[scheme]
 }
+
+var claimsOfSchemes = func() map[proxyurl.Scheme]claims {
+	all := make(map[proxyurl.Scheme]claims)
+	for i, scheme := range proxyurl.Claims() {
+		all[scheme] = 1 << i
+	}
+	return all
+}()
 
 // list returns what is in the set, in the order of proxyurl.Claims.
 func (c claims) list() (schemes []proxyurl.Scheme) {

@@ -51,11 +51,6 @@ func (c *collector) begin(number int) {
 	c.number = number
 }
 
-// takeDotted takes in an IPv4 address and a port, or says why not.
-func (c *collector) takeDotted(addr [4]byte, port uint16) Reason {
-	return c.take4(addr, port, c.fallback, 0)
-}
-
 // take takes in an endpoint, or says why not.
 func (c *collector) take(e proxyurl.Endpoint, named claims, hint Hint) Reason {
 	named = cmp.Or(named, c.fallback)
@@ -83,6 +78,7 @@ func (c *collector) take(e proxyurl.Endpoint, named claims, hint Hint) Reason {
 	return ""
 }
 
+// take4 is take for an IPv4 address and a port, and the number of a hint.
 func (c *collector) take4(addr [4]byte, port uint16, named claims, hint uint16) Reason {
 	if named == 0 {
 		return ReasonNoScheme
@@ -135,6 +131,15 @@ func (c *collector) reject(reason Reason, raw string, show func(raw string) stri
 	if len(c.list.Samples) < maxSamples {
 		c.list.Samples = append(c.list.Samples, Reject{Line: c.number, Reason: reason, Text: show(raw)})
 	}
+}
+
+// rejectLine is reject for a line that is still bytes: of most, nothing is shown.
+func (c *collector) rejectLine(reason Reason, line []byte) {
+	if len(c.list.Samples) < maxSamples {
+		c.reject(reason, string(line), showLine)
+		return
+	}
+	c.list.Rejects[reason]++
 }
 
 // asIs shows what is safe already.

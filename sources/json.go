@@ -1,9 +1,11 @@
 package sources
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext" // Go 1.27: encoding/json/jsontext
 )
 
 // jsonFormat reads a document of JSON: an array of objects or of texts, or an
@@ -40,9 +42,9 @@ func cutSpaces(text []byte) (first byte, rest []byte) {
 }
 
 func (f jsonFormat) read(in *input, c *collector) error {
-	dec := json.NewDecoder(&jsonBounds{r: in})
 	t := newTree(c)
-	err := walkJSON(dec, t)
+	w := newJSONWalk(t)
+	err := w.walk(&jsonBounds{r: in})
 	t.abandon()
 	c.formats[f.name()] += c.list.Records
 	switch failed := in.failed(); {
@@ -56,50 +58,97 @@ func (f jsonFormat) read(in *input, c *collector) error {
 	return nil
 }
 
-// walkJSON tells t what is in one document after the other. It returns
-// io.ErrUnexpectedEOF where one ends before its time.
-func walkJSON(dec *json.Decoder, t *tree) error {
-	dec.UseNumber()
-	key, inObject, isKey := "", []bool{}, false // of each of what is open: whether it is an object
+// jsonWalk tells a tree what is in documents. It makes texts only of what is looked
+// at.
+type jsonWalk struct {
+	t       *tree
+	dec     *jsontext.Decoder
+	options []jsontext.Options
+	keys    map[string]string // the texts of those met, so that each is made once
+}
+
+func newJSONWalk(t *tree) *jsonWalk {
+	return &jsonWalk{t: t, dec: new(jsontext.Decoder), options: jsonOptions(), keys: make(map[string]string)}
+}
+
+// jsonOptions lets pass what lists get wrong: keys that come twice, of which fields
+// takes care, and texts that are not UTF-8.
+func jsonOptions() []jsontext.Options {
+	return []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+}
+
+// walk reads one document after the other. It returns io.ErrUnexpectedEOF, wrapped,
+// where one ends before its time.
+func (w *jsonWalk) walk(r io.Reader) error {
+	w.dec.Reset(r, w.options...)
+	key := ""
 	for {
-		token, err := dec.Token()
-		switch {
-		case err == io.EOF && len(inObject) > 0:
-			return io.ErrUnexpectedEOF
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		text, isText := token.(string)
-		if isKey && isText {
-			key, isKey = text, false
+		in, length := w.dec.StackIndex(w.dec.StackDepth())
+		switch kind := w.dec.PeekKind(); kind {
+		case '{', '[':
+			if err := w.t.open(key, kind == '['); err != nil {
+				return err
+			}
+			if _, err := w.dec.ReadToken(); err != nil {
+				return err
+			}
+			key = ""
 			continue
-		}
-		switch v := token.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				if err := t.open(key, v == '['); err != nil {
+		case '"', '0', 't', 'f', 'n':
+			if in == '{' && length%2 == 0 {
+				name, err := w.dec.ReadValue()
+				if err != nil {
 					return err
 				}
-				inObject = append(inObject, v == '{')
-			} else {
-				t.close()
-				inObject = inObject[:len(inObject)-1]
+				key = w.key(name)
+				continue
 			}
-		case string:
-			t.value(key, v)
-		case json.Number:
-			t.value(key, v.String())
-		case bool:
-			if v {
-				t.value(key, "true")
-			} else {
-				t.value(key, "false")
+			if w.t.skips(key) {
+				if err := w.dec.SkipValue(); err != nil {
+					return err
+				}
+			} else if v, err := w.dec.ReadValue(); err != nil {
+				return err
+			} else if kind != 'n' {
+				w.t.value(key, unquoted(v))
+			}
+		default:
+			token, err := w.dec.ReadToken()
+			switch {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			}
+			if kind := token.Kind(); kind == '}' || kind == ']' {
+				w.t.close()
 			}
 		}
-		key, isKey = "", len(inObject) > 0 && inObject[len(inObject)-1]
+		key = ""
 	}
+}
+
+func (w *jsonWalk) key(name jsontext.Value) string {
+	if key, ok := w.keys[string(name)]; ok {
+		return key
+	}
+	key := unquoted(name)
+	if len(w.keys) < maxKeys && len(key) <= maxKey {
+		w.keys[string(name)] = key
+	}
+	return key
+}
+
+// unquoted returns what a value says: of a text, what is in its quotes.
+func unquoted(v jsontext.Value) string {
+	switch {
+	case len(v) < 2 || v[0] != '"':
+		return string(v)
+	case bytes.IndexByte(v, '\\') < 0:
+		return string(v[1 : len(v)-1])
+	}
+	text, _ := jsontext.AppendUnquote(nil, v) // its error is about UTF-8
+	return string(text)
 }
 
 // errLongText says that a text is longer than any in a list.

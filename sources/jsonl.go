@@ -2,8 +2,9 @@ package sources
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // jsonLinesFormat reads a document of JSON on each line, so that a damaged one
@@ -37,10 +38,12 @@ func (jsonLinesFormat) fits(start []byte) bool {
 func (f jsonLinesFormat) read(in *input, c *collector) error {
 	lines := newLineReader(in, max(maxRecord, c.limits.MaxLine))
 	t := newTree(c)
+	w := newJSONWalk(t)
+	var line bytes.Reader
 	defer func() { c.formats[f.name()] += c.list.Records }()
 	whole := true // the last line is
 	for {
-		line, long, err := lines.next()
+		text, long, err := lines.next()
 		switch {
 		case err == io.EOF && !whole && !lines.ended:
 			return ErrTruncated
@@ -49,19 +52,20 @@ func (f jsonLinesFormat) read(in *input, c *collector) error {
 		case err != nil:
 			return err
 		}
-		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+		if text = bytes.TrimSpace(text); len(text) == 0 || text[0] == '#' {
 			continue
 		}
-		whole = json.Valid(line)
+		whole = jsontext.Value(text).IsValid(w.options...)
+		line.Reset(text)
 		t.number = lines.number
 		switch {
 		case long:
 			c.begin(lines.number)
-			c.reject(ReasonLineTooLong, string(line), showLong)
-		case !whole || walkJSON(json.NewDecoder(bytes.NewReader(line)), t) != nil:
+			c.reject(ReasonLineTooLong, string(text), showLong)
+		case !whole || w.walk(&line) != nil:
 			t.frames = t.frames[:0]
 			c.begin(lines.number)
-			c.reject(reasonUnparseable, string(line), showLine)
+			c.reject(reasonUnparseable, string(text), showLine)
 		}
 	}
 }

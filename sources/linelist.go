@@ -37,43 +37,31 @@ func (lineList) fits([]byte) bool { return false }
 
 func (lineList) readsMarkup() bool { return false }
 
-// plain says whether "1.2.3.4:80" is a record, of all formats the last one to
-// claim a line and the first one in number.
-func (l lineList) plain() bool { return l[len(l)-1] == plainFormat{} }
-
 func (l lineList) read(in *input, c *collector) error {
-	lines := newLineReader(in, c.limits.MaxLine)
-	plain, quick := l.plain(), 0
+	q := quickLines{c: c, lines: newLineReader(in, c.limits.MaxLine)}
+	for _, f := range l {
+		q.scheme = q.scheme || f.name() == schemeFormat{}.name()
+		q.plain = q.plain || f == plainFormat{}
+	}
 	for {
-		line, long, err := lines.next()
-		switch {
-		case err == io.EOF:
-			c.formats["plain"] += quick
+		q.read()
+		line, long, err := q.lines.next()
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
 		}
-		if plain && !long {
-			if addr, port, ok := proxyurl.DottedPort(line); ok {
-				quick++
-				c.begin(lines.number)
-				if reason := c.takeDotted(addr, port); reason != "" {
-					c.reject(reason, string(line), showLine)
-				}
-				continue
-			}
+		if line = trim(line); len(line) == 0 {
+			continue
 		}
-		line = trim(line)
-		switch {
-		case len(line) == 0:
-		case long:
-			c.begin(lines.number)
+		c.begin(q.lines.number)
+		if long {
 			c.formats[l[len(l)-1].name()]++
 			c.reject(ReasonLineTooLong, string(line), showLong)
-		default:
-			c.begin(lines.number)
-			l.line(c, string(line))
+			continue
 		}
+		l.line(c, string(line))
 	}
 }
 

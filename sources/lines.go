@@ -69,8 +69,12 @@ func (l *lineReader) ahead(far bool) []byte {
 
 // skip drops so many bytes of what ahead returned, which are whole lines.
 func (l *lineReader) skip(length int) {
+	if length == 0 {
+		return
+	}
 	dropped, _ := l.r.Peek(length)
 	l.number += bytes.Count(dropped, []byte("\n"))
+	l.ended = true
 	l.r.Discard(length)
 }
 

@@ -144,12 +144,6 @@ func onlyWord(text string) bool {
 	}) < 0
 }
 
-// isFlag says whether a text is one of the ways to say yes or no.
-func isFlag(text string) bool {
-	yes, known := flag(text)
-	return yes || known
-}
-
 // flag reads yes or no; known is false for all else.
 func flag(text string) (yes, known bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {

@@ -62,8 +62,12 @@ const maxWaiting = 16
 // errDepth says that a document is nested deeper than any list.
 var errDepth = errors.New("nested too deep")
 
-// maxKeys bounds how many keys are kept with what they stand for.
-const maxKeys = 256
+// maxKeys bounds how many keys are kept with what they stand for, maxKey how long
+// such a key is.
+const (
+	maxKeys = 256
+	maxKey  = 64
+)
 
 func newTree(c *collector) *tree {
 	return &tree{c: c, formats: addressFormats(), roles: make(map[string]role)}
@@ -73,7 +77,7 @@ func (t *tree) role(key string) role {
 	r, ok := t.roles[key]
 	if !ok {
 		r = roleOf(key)
-		if len(t.roles) < maxKeys {
+		if len(t.roles) < maxKeys && len(key) <= maxKey {
 			t.roles[key] = r
 		}
 	}
@@ -129,6 +133,22 @@ func (t *tree) within(f *frame, key string, array bool) frame {
 		}
 	}
 	return next
+}
+
+// skips says whether a value that comes now with this key tells nothing.
+func (t *tree) skips(key string) bool {
+	if len(t.frames) == 0 {
+		return true
+	}
+	switch f := &t.frames[len(t.frames)-1]; f.kind {
+	case isIgnored:
+		return true
+	case isList:
+		return !f.array && t.role(key) == roleNone
+	case isUnknown:
+		return f.array || t.role(key) == roleNone
+	}
+	return false
 }
 
 // value takes in a text, a number, or yes or no, as it is written.

@@ -4,17 +4,27 @@ package proxyurl
 // of nearly every list, without an allocation. What it accepts, ParseEndpoint
 // reads to the same; ok is false for all other texts, good ones and bad ones.
 func DottedPort[T string | []byte](text T) (addr [4]byte, port uint16, ok bool) {
-	i := 0
+	addr, port, n := DottedPrefix(text)
+	return addr, port, n > 0 && n == len(text)
+}
+
+// DottedPrefix is DottedPort for the beginning of a text. It returns how many bytes
+// the address and the port have, 0 where there are none; what follows may show that
+// they are no whole ones.
+func DottedPrefix[T string | []byte](text T) (addr [4]byte, port uint16, n int) {
 	for part := range addr {
-		number, next := decimal(text, i, 3)
+		number, next := decimal(text, n, 3)
 		if next == len(text) || number > 255 || text[next] != "...:"[part] {
-			return addr, 0, false
+			return addr, 0, 0
 		}
 		addr[part] = byte(number)
-		i = next + 1
+		n = next + 1
 	}
-	number, next := decimal(text, i, 5)
-	return addr, uint16(number), next == len(text) && number > 0 && number <= 65535
+	number, n := decimal(text, n, 5)
+	if number == 0 || number > 65535 {
+		return addr, 0, 0
+	}
+	return addr, uint16(number), n
 }
 
 // decimal reads a number of at most so many digits that begins at i. A text that is
