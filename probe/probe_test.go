@@ -44,7 +44,7 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 	var (
 		mu      sync.Mutex
 		earlier []byte
-		own     judge.Handler
+		own     = judge.Handler{Key: testKey}
 	)
 	honest := serverProxy(t, forward(&own))
 	replay := serverProxy(t, forward(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,12 +55,12 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 		earlier = rec.Body.Bytes()
 		mu.Unlock()
 		if body == nil {
-			body = judge.Page(judge.Answer{Version: judge.Version, Nonce: "00000000000000000000000000000000"})
+			body = askJudge(&own, httptest.NewRequest("GET", "http://judge.example.org/?nonce=00000000000000000000000000000000&form=page", nil))
 		}
 		_, _ = w.Write(body)
 	})))
 	p := New(Options{})
-	j := ownJudge(t)
+	j := signingJudge(t)
 	var wg sync.WaitGroup
 	results := make([]Result, n)
 	for i := range n {
@@ -76,7 +76,7 @@ func TestP5_AResultBelongsToItsProxy(t *testing.T) {
 	for i, r := range results {
 		want, proxy := OK, honest
 		if i%2 == 1 {
-			want, proxy = NonceMissing, replay
+			want, proxy = Replayed, replay
 		}
 		if r.Outcome != want || r.Proxy != proxy {
 			t.Fatalf("proxy %d (%s): %s (%s), want %s", i, r.Proxy, r.Outcome, r.Last().Detail, want)
