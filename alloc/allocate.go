@@ -2,6 +2,7 @@ package alloc
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 )
 
@@ -42,14 +43,29 @@ func (p *Pool) Allocate(ctx context.Context, n int) ([]Allocation, error) {
 	return out, nil
 }
 
+// allocations reads members and counts, one after the other. A count that is no whole number comes
+// as a text.
 func allocations(reply any) ([]Allocation, error) {
-	flat, err := texts(reply, 2)
-	if err != nil || len(flat) == 0 {
-		return nil, err
+	list, ok := reply.([]any)
+	if !ok || len(list)%2 != 0 {
+		return nil, fmt.Errorf("unexpected reply of type %T", reply)
 	}
-	out := make([]Allocation, 0, len(flat)/2)
-	for i := 0; i < len(flat); i += 2 {
-		out = append(out, Allocation{Member: flat[i], Count: parseCount(flat[i+1])})
+	if len(list) == 0 {
+		return nil, nil
+	}
+	out := make([]Allocation, len(list)/2)
+	for i := range out {
+		if out[i].Member, ok = list[2*i].(string); !ok {
+			return nil, fmt.Errorf("unexpected %T in the reply", list[2*i])
+		}
+		switch count := list[2*i+1].(type) {
+		case int64:
+			out[i].Count = count
+		case string:
+			out[i].Count = parseCount(count)
+		default:
+			return nil, fmt.Errorf("unexpected %T in the reply", count)
+		}
 	}
 	return out, nil
 }

@@ -6,8 +6,8 @@
 -- KEYS[1]  zset  eligible: member URL -> count
 -- KEYS[2]  hash  meta; looked at only when the set is empty
 -- ARGV[1]  how many, a whole number from 1 to 500
--- Reply:   member, count after, member, count after, ... in the order of allocation, counts as
---          strings; empty when the pool is empty
+-- Reply:   member, count after, member, count after, ... in the order of allocation; empty when the
+--          pool is empty. Counts are integers, and strings where a count is none or beyond 2^52
 -- Errors:  POOLLOST  the set and meta are both gone: the pool was never made, or it was lost
 --          WRONGTYPE KEYS[1] is no sorted set
 --          BADARG    ARGV[1] is out of range
@@ -54,59 +54,48 @@ end
 -- Two queues, both in order: the members as read, and those that were bumped. Picks come in
 -- ascending order, so a bumped member belongs at the end of the second queue. Only where adding
 -- one rounds (foreign counts: fractions, beyond 2^53, infinite) can it belong further forward.
+local total = #low / 2
 local read_member, read_count = {}, {}
-for i = 1, #low, 2 do
-  read_member[#read_member + 1] = low[i]
-  read_count[#read_count + 1] = number(low[i + 1])
+local exact = true
+for i = 1, total do
+  local count = number(low[2 * i])
+  read_member[i], read_count[i] = low[2 * i - 1], count
+  exact = exact and count % 1 == 0 and count > -2^52 and count < 2^52
 end
 local bumped_member, bumped_count = {}, {}
 local read_at, bumped_at, bumped_end = 1, 1, 0
-local total = #read_member
 
 local changed = {}
 local reply = {}
-for _ = 1, n do
-  local take_read
-  if read_at > total then
-    take_read = false
-  elseif bumped_at > bumped_end then
-    take_read = true
-  else
-    local a, b = read_count[read_at], bumped_count[bumped_at]
-    if a ~= b then
-      take_read = a < b
-    else
-      take_read = bytes_less(read_member[read_at], bumped_member[bumped_at])
-    end
-  end
+for pick = 1, n do
+  local a, b = read_count[read_at], bumped_count[bumped_at]
   local member, count
-  if take_read then
-    member, count = read_member[read_at], read_count[read_at]
+  if a and (not b or a < b or (a == b and bytes_less(read_member[read_at], bumped_member[bumped_at]))) then
+    member, count = read_member[read_at], a + 1
     read_at = read_at + 1
   else
-    member, count = bumped_member[bumped_at], bumped_count[bumped_at]
+    member, count = bumped_member[bumped_at], b + 1
     bumped_at = bumped_at + 1
   end
-  count = count + 1
   local at = bumped_end
-  while at >= bumped_at and (bumped_count[at] > count
+  while not exact and at >= bumped_at and (bumped_count[at] > count
       or (bumped_count[at] == count and bytes_less(member, bumped_member[at]))) do
     bumped_member[at + 1], bumped_count[at + 1] = bumped_member[at], bumped_count[at]
     at = at - 1
   end
   bumped_member[at + 1], bumped_count[at + 1] = member, count
   bumped_end = bumped_end + 1
-  local text = string.format('%.17g', count)
-  changed[member] = text
-  reply[#reply + 1] = member
-  reply[#reply + 1] = text
+  changed[member] = count
+  reply[2 * pick - 1] = member
+  reply[2 * pick] = exact and count or string.format('%.17g', count)
 end
 
 -- Write: in one command. XX, because an allocation never adds a member.
 local write = {}
 for i = 1, read_at - 1 do
-  write[#write + 1] = changed[read_member[i]]
-  write[#write + 1] = read_member[i]
+  local member = read_member[i]
+  write[2 * i - 1] = exact and changed[member] or string.format('%.17g', changed[member])
+  write[2 * i] = member
 end
 redis.call('ZADD', KEYS[1], 'XX', unpack(write))
 return reply
