@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian packages without letting one of them start a service, or start it at the next boot.
+# Installs Debian packages without letting one of them start a service or timer, or start it at the next boot.
 #
 #   .ci/apt-install.sh PACKAGE...        as root, on Debian or one of its children
 set -euo pipefail
@@ -20,7 +20,7 @@ if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod +x "$policy"
 fi
-enabled() { find /etc/systemd/system -name '*.service' 2>/dev/null | sort; }
+enabled() { find /etc/systemd/system '(' -name '*.service' -o -name '*.timer' ')' 2>/dev/null | sort; }
 before=$(enabled)
 
 export DEBIAN_FRONTEND=noninteractive

@@ -23,8 +23,8 @@ func connect(conn *stream, proxy proxyurl.Endpoint, to destination) error {
 	switch {
 	case err != nil:
 		return err
-	case head.status == 407:
-		return faultf(AuthRequired, "CONNECT: status 407")
+	case head.status == 407, head.status == 401 && proxy.HasUser(): // Tinyproxy says 401 of wrong ones
+		return faultf(AuthRequired, "CONNECT: status %d", head.status)
 	case head.status/100 != 2:
 		return faultf(ConnectRefused, "CONNECT: status %d", head.status)
 	}

@@ -211,8 +211,8 @@ func (t *try) talk(conn *stream, spoken protocol, to destination) error {
 		return err
 	}
 	t.stage = StageAnswer
-	if absolute && answer.status == 407 {
-		return faultf(AuthRequired, "status 407")
+	if absolute && t.denied(answer.status) {
+		return faultf(AuthRequired, "status %d", answer.status)
 	}
 	said, err := t.question.answered(answer)
 	if err != nil {
@@ -223,6 +223,12 @@ func (t *try) talk(conn *stream, spoken protocol, to destination) error {
 		t.heard(said)
 	}
 	return nil
+}
+
+// denied says whether a status is the proxy's about user and password. Of wrong ones
+// Tinyproxy says 401, as if it were the judge: ours never does.
+func (t *try) denied(status int) bool {
+	return status == 407 || status == 401 && t.proxy.Endpoint.HasUser() && t.judge.own() && t.target == nil
 }
 
 // shown takes down what a good answer proves.
