@@ -42,7 +42,7 @@ func (r Rules) Decide(after Record, v RoundVerdict) Decision {
 		}
 	}
 	switch {
-	case v.State == Fail && member && v.Security:
+	case v.State == Fail && member && (v.Security || v.Excluded):
 		return Decision{Action: Retire, Member: after.Member, AtOnce: true, Reason: why(v)}
 	case v.State == Fail && member && after.Fails >= fall:
 		return Decision{Action: Retire, Member: after.Member,

@@ -251,6 +251,23 @@ func TestTargetsAreHeldAgainstAProxyOnce(t *testing.T) {
 	if rec.Passes+rec.Fails != 0 {
 		t.Errorf("not asked: %+v", rec)
 	}
+	for name, test := range map[string]struct {
+		change func(*Result)
+		want   bool
+	}{
+		"not asked":              {noTurn, true},
+		"all well":               {func(*Result) {}, false},
+		"failed":                 {failed, false},
+		"not asked, too slow":    {func(r *Result) { noTurn(r); r.Checks[0].Total = time.Minute }, false},
+		"not asked, no exit":     {func(r *Result) { noTurn(r); r.Checks[0].Exit, r.Checks[2].Exit = netip.Addr{}, netip.Addr{} }, false},
+		"not asked, and failing": {func(r *Result) { noTurn(r); r.Checks[1].Outcome, r.Outcome = Timeout, Timeout }, false},
+	} {
+		r := goodResult()
+		test.change(&r)
+		if got := judged(rules, Record{}, 1700000000000, r).Verdict.AwaitsTargets(); got != test.want {
+			t.Errorf("%s: awaits targets: %v", name, got)
+		}
+	}
 	if rec = run(rules, rec, nil, noTurn); rec.Passes != 2 {
 		t.Errorf("once asked: %+v", rec)
 	}
@@ -284,15 +301,22 @@ func TestTargetsOf(t *testing.T) {
 func TestSpacing(t *testing.T) {
 	var s Spacing
 	now := time.UnixMilli(1700000000000)
-	for _, step := range []struct {
-		target string
-		after  time.Duration
-		want   bool
-	}{{"a", 0, true}, {"a", 0, false}, {"b", 0, true}, {"a", 999 * time.Millisecond, false}, {"a", time.Millisecond, true}, {"a", time.Minute, true}, {"a", 0, false},
-		{"a", -time.Hour, true}, {"a", 0, false}} {
+	for i, step := range []struct {
+		after time.Duration
+		asks  time.Duration // how long the question takes; 0: it is not its turn
+	}{{0, time.Nanosecond}, {0, 0}, {999 * time.Millisecond, 0}, {time.Millisecond, 3 * time.Second}, {0, 0}, {time.Second, time.Nanosecond},
+		{time.Minute, time.Nanosecond}, {0, 0}, {-time.Hour, time.Nanosecond}, {0, 0}} {
 		now = now.Add(step.after)
-		if got := s.Take(step.target, time.Second, now); got != step.want {
-			t.Errorf("%+v: %v", step, got)
+		next := s.Next(time.Second, now)
+		if got := s.Take(time.Second, now); got != (step.asks > 0) || next.Equal(now) != got || next.Sub(now) > time.Second {
+			t.Errorf("step %d: %v, the next turn %v later", i, got, next.Sub(now))
 		}
+		if step.asks == 0 {
+			continue
+		}
+		if now = now.Add(step.asks); s.Take(time.Second, now) || !s.Next(time.Second, now).Equal(now.Add(time.Second)) {
+			t.Errorf("step %d: asked by two at once", i)
+		}
+		s.Done(time.Second, now)
 	}
 }

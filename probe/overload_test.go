@@ -85,6 +85,11 @@ func TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault(t *testing.T) {
 			if r.Outcome != test.want || dials.Load() != test.dials {
 				t.Errorf("%s: %s after %d dials", test.name, r.Outcome, dials.Load())
 			}
+			// A target may have heard the question: it is not put to it again so soon.
+			dials.Store(0)
+			if p.ControlTarget(t.Context(), Target{Name: "x", URL: mustURL(t, "http://9.9.9.9/"), Allow: loopback()}); dials.Load() != 1 {
+				t.Errorf("%s: a target was asked %d times", test.name, dials.Load())
+			}
 		})
 	}
 }

@@ -100,7 +100,11 @@ type Job struct {
 	Schemes  []proxyurl.Scheme // to be tried, in this order
 	Allow    proxyurl.Allow    // prefixes beyond public unicast that it may be at
 	Member   bool              // it is one now: it is asked by one judge, and a failure is confirmed by another
-	Targets  []string          // names of those whose turn it is
+	Targets  []string          // names of those that it is to be asked for
+	// Turn takes a target's turn, at the moment in which it would be asked: nil for one
+	// whose turn it is not, else what is called when the answer is there. A nil Turn
+	// gives every turn.
+	Turn func(target string) (done func())
 	// Trace is told what is sent and received on the way to a judge or target, what
 	// is within TLS in plain; nil: nobody is. The bytes are a peer's, unescaped, and
 	// not to be kept.

@@ -61,9 +61,21 @@ func (v *visit) run(ctx context.Context) {
 	v.explore(ctx)
 	for _, a := range v.plan.targets {
 		if slices.Contains(v.job.Targets, a.target.Name) {
-			v.result.Targets = append(v.result.Targets, v.p.ask(ctx, v.way, a))
+			v.askTarget(ctx, a)
 		}
 	}
+}
+
+// askTarget asks a target if its turn has come.
+func (v *visit) askTarget(ctx context.Context, a *ask) {
+	if v.job.Turn != nil {
+		done := v.job.Turn(a.target.Name)
+		if done == nil {
+			return
+		}
+		defer done()
+	}
+	v.result.Targets = append(v.result.Targets, v.p.ask(ctx, v.way, a))
 }
 
 // ask asks one question and takes down what it shows.

@@ -310,9 +310,20 @@ func TestTargets(t *testing.T) {
 	if text := strings.Join(got, ", "); text != want || r.Outcome != OK || len(r.Checks) != 1 {
 		t.Errorf("%s: %s", r.Outcome, text)
 	}
+	taken, ended := 0, 0
+	job.Turn = func(target string) func() {
+		if target != "all" {
+			return nil
+		}
+		taken++
+		return func() { ended++ }
+	}
+	if r := p.Round(t.Context(), plan, job)[0]; len(r.Targets) != 1 || r.Targets[0].Target != "all" || taken != 1 || ended != 1 {
+		t.Errorf("one turn of six: %+v, %d taken, %d ended", r.Targets, taken, ended)
+	}
 	plan.first[0].judge.Expect = &Expect{Status: 200, Contains: "something else"}
-	if r := p.Round(t.Context(), plan, job)[0]; len(r.Targets) != 0 {
-		t.Errorf("a proxy that fails was sent to targets: %+v", r.Targets)
+	if r := p.Round(t.Context(), plan, job)[0]; len(r.Targets) != 0 || taken != 1 {
+		t.Errorf("a proxy that fails was sent to targets, or took a turn: %+v, %d taken", r.Targets, taken)
 	}
 	if _, _, err := NewPlan(PlanOptions{Targets: []Target{{Name: "x"}}}); err == nil || err.Error() != "target x has no URL" {
 		t.Errorf("%v", err)

@@ -76,6 +76,12 @@ func TestANameThatLeadsIntoABan(t *testing.T) {
 	if got := strings.Join(texted(v.Reasons), "; "); v.State != Fail || got != "banned: fail: http: 1.2.3.4 is banned" {
 		t.Errorf("got %s: %s", v.State, got)
 	}
+	// The operator's word retires a member at once, whatever the form it was met in.
+	member := Record{Member: "http://proxy.example.org:80", LastPass: time.UnixMilli(1700000000000)}
+	round := judged(rules, member, 1700000000000, results...)
+	if d := rules.Decide(member.After(round), round.Verdict); d.Action != Retire || !d.AtOnce || d.Reason != "banned: http: 1.2.3.4 is banned" {
+		t.Errorf("a member: %+v", d)
+	}
 }
 
 // TestExitsOfARoundAndBefore: a round is judged by what it saw itself, people are

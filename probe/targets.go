@@ -13,6 +13,12 @@ const targetFresh = time.Hour
 // judges: no judge has a colon in its name.
 func TargetName(target string) string { return "target:" + target }
 
+// AwaitsTargets says whether nothing is missing from a round but the turns of targets.
+func (v RoundVerdict) AwaitsTargets() bool {
+	return v.State == Inconclusive && v.worked.state == Pass &&
+		!slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.State == Inconclusive && r.Rule != ruleTargets })
+}
+
 // TargetsOf returns those targets, by name, that a proxy is to be asked for: what is
 // not known of it or was not well first, then what was well longest ago. One that was
 // well within an hour, or half of MaxAge if that is less, is left out: others need the

@@ -14,7 +14,7 @@ import (
 )
 
 // overloadTries is how often a question is put again whose time limit passed while
-// this host had no time for it.
+// this host had no time for it. A target is not asked again: it may have heard it.
 const overloadTries = 2
 
 // ask puts a question, and again after an overload of this host.
@@ -24,7 +24,7 @@ func (p *Prober) ask(ctx context.Context, w way, a *ask) Check { return p.askFor
 func (p *Prober) askFor(ctx context.Context, w way, a *ask, heard func(witness)) Check {
 	for n := 0; ; n++ {
 		c := p.check(ctx, w, a, heard)
-		if c.Outcome != LocalOverload || n == overloadTries || !p.observer.calm(ctx, calmTime) {
+		if c.Outcome != LocalOverload || a.target != nil || n == overloadTries || !p.observer.calm(ctx, calmTime) {
 			return c
 		}
 	}

@@ -13,6 +13,7 @@ type RoundVerdict struct {
 	State    State        // Inconclusive: nothing follows from it
 	URL      proxyurl.URL // Pass: the scheme that passed; else zero
 	Security bool         // Fail: by a rule of safety, which no streak and no guard delays
+	Excluded bool         // Fail: by the operator's own word on the addresses that the proxy's name leads to; likewise
 	Each     []State      // of each result, in the order given
 	Reasons  []Reason     // what speaks against each result that did not pass, or is not known of one that worked
 
@@ -42,6 +43,7 @@ func (r Rules) Judge(before Record, round Round, well func(judge string, c Capab
 			v.worked.state = Inconclusive
 		}
 		v.Security = v.Security || state == Fail && reasons[0].Rule == ruleSafety
+		v.Excluded = v.Excluded || state == Fail && result.Outcome == Excluded
 		if state == Pass { // it worked: now for what is seen in several checks, or rounds
 			seen := before.seen(round, v.worked)
 			reasons = append(reasons, r.measured(seen, atMS(round.At), true)...)
