@@ -25,30 +25,34 @@ type socket struct {
 func (s socket) LocalAddr() net.Addr  { return &net.TCPAddr{} } // nobody asks
 func (s socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.remote) }
 
-// connectTo connects to an address until the deadline, or until ctx ends. quick: what
-// is written goes out at once, also behind what the peer has not acknowledged.
-func connectTo(ctx context.Context, allow proxyurl.Allow, at netip.AddrPort, deadline time.Time, quick bool) (net.Conn, error) {
+// openTo begins to connect to an address. quick: what is written goes out at once, also
+// behind what the peer has not acknowledged.
+func openTo(allow proxyurl.Allow, at netip.AddrPort, quick bool) (socket, error) {
 	if err := allow.Check(at.Addr()); err != nil {
-		return nil, err
+		return socket{}, err
 	}
 	fd, err := openSocket(at, quick)
 	if err != nil {
-		return nil, dialFault(err)
+		return socket{}, dialFault(err)
 	}
-	s := socket{os.NewFile(uintptr(fd), ""), at}
+	return socket{os.NewFile(uintptr(fd), ""), at}, nil
+}
+
+// connected waits until the connection stands, the deadline passes or ctx ends; it is
+// closed with an error.
+func (s socket) connected(ctx context.Context, deadline time.Time) error {
 	stop := context.AfterFunc(ctx, func() { s.Close() })
-	err = s.await(deadline)
+	err := s.await(deadline)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		s.Close()
-		return nil, err
 	}
-	return s, nil
+	return err
 }
 
-// openSocket begins to connect.
+// openSocket is openTo without package os.
 func openSocket(at netip.AddrPort, quick bool) (fd int, err error) {
 	family := syscall.AF_INET6
 	var to syscall.Sockaddr = &syscall.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}

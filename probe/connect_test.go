@@ -200,3 +200,12 @@ type localhost struct{}
 func (localhost) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return addrs("127.0.0.1", "::1"), nil
 }
+
+// connectTo connects to an address until the deadline.
+func connectTo(ctx context.Context, allow proxyurl.Allow, at netip.AddrPort, deadline time.Time, quick bool) (net.Conn, error) {
+	s, err := openTo(allow, at, quick)
+	if err == nil {
+		err = s.connected(ctx, deadline)
+	}
+	return s, err
+}

@@ -18,6 +18,7 @@ import (
 // process share one. It is safe for concurrent use.
 type Observer struct {
 	gate   chan struct{} // a token for each core: who computes for TLS holds one
+	starts chan struct{} // a token for each core: who opens a connection holds one
 	window *window       // TLS questions under way
 	dials  *rate.Limiter // nil: no bound
 
@@ -52,7 +53,7 @@ type ObserverOptions struct {
 // by the number of cores alone.
 func NewObserver(o ObserverOptions) *Observer {
 	cores := runtime.GOMAXPROCS(0)
-	observer := &Observer{gate: make(chan struct{}, cores), window: newWindow(cores), wake: make(chan struct{}, 1), start: time.Now()}
+	observer := &Observer{gate: make(chan struct{}, cores), starts: make(chan struct{}, cores), window: newWindow(cores), wake: make(chan struct{}, 1), start: time.Now()}
 	if o.DialRate > 0 {
 		observer.dials = rate.NewLimiter(rate.Limit(o.DialRate), max(1, int(o.DialRate/20))) // bursts of 50 ms
 	}
@@ -167,19 +168,31 @@ func (o *Observer) calm(ctx context.Context, longest time.Duration) bool {
 }
 
 // compute takes a core, and says how long it had to wait for one.
-func (o *Observer) compute() (waited time.Duration) {
+func (o *Observer) compute() (waited time.Duration) { return take(o.gate) }
+
+// rest gives the core back.
+func (o *Observer) rest() { <-o.gate }
+
+// open has at most one connection for each core opened at once, and says how long it
+// had to wait. When a thousand questions end together, a thousand others begin: they
+// would all be ready to run, and everything else would wait for them.
+func (o *Observer) open(socket func()) (waited time.Duration) {
+	waited = take(o.starts)
+	socket()
+	<-o.starts
+	return waited
+}
+
+func take(token chan struct{}) (waited time.Duration) {
 	select {
-	case o.gate <- struct{}{}:
+	case token <- struct{}{}:
 		return 0
 	default:
 	}
 	began := time.Now()
-	o.gate <- struct{}{}
+	token <- struct{}{}
 	return time.Since(began)
 }
-
-// rest gives the core back.
-func (o *Observer) rest() { <-o.gate }
 
 // hostTime is what the host's cores did so far, by /proc/stat (proc(5)): others on
 // this host take time from our probes as well.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,6 +181,29 @@ func TestTLSWaitsForACore(t *testing.T) {
 				t.Errorf("held for %v: says %v", test.held, r.Latency)
 			}
 		})
+	}
+}
+
+// TestConnectionsAreOpenedAFewAtOnce: however many questions begin together, and what
+// they wait for that is not the proxy's.
+func TestConnectionsAreOpenedAFewAtOnce(t *testing.T) {
+	o := NewObserver(ObserverOptions{})
+	var open, most, waited atomic.Int64
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			waited.Add(int64(o.open(func() {
+				if n := open.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Millisecond)
+				open.Add(-1)
+			})))
+		})
+	}
+	all.Wait()
+	if cores := int64(runtime.GOMAXPROCS(0)); most.Load() > cores || waited.Load() == 0 {
+		t.Errorf("%d at once on %d cores, waited for %v", most.Load(), cores, time.Duration(waited.Load()))
 	}
 }
 

@@ -68,5 +68,7 @@ func (t *try) wait(waited time.Duration) {
 	}
 	t.waited += waited
 	t.deadline = t.deadline.Add(waited)
-	_ = t.raw.SetDeadline(t.deadline) // a closed connection says so when it is used
+	if t.raw != nil {
+		_ = t.raw.SetDeadline(t.deadline) // a closed connection says so when it is used
+	}
 }

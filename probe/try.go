@@ -131,10 +131,6 @@ func (t *try) run(ctx context.Context) error {
 
 // dial connects to the proxy or, in a control, to the judge.
 func (t *try) dial(ctx context.Context) (net.Conn, error) {
-	limit := t.began.Add(t.p.options.ConnectTimeout)
-	if t.deadline.Before(limit) {
-		limit = t.deadline
-	}
 	addr, port := t.way.addr, t.to.port
 	if !t.proxy.IsZero() {
 		addr, _ = t.proxy.Endpoint.Addr()
@@ -143,7 +139,13 @@ func (t *try) dial(ctx context.Context) (net.Conn, error) {
 		addr = t.to.addr
 	}
 	if addr.IsValid() && t.p.options.Dial == nil {
-		return connectTo(ctx, t.allow, netip.AddrPortFrom(addr, port), limit, t.tls != nil)
+		var s socket
+		var err error
+		t.wait(t.p.observer.open(func() { s, err = openTo(t.allow, netip.AddrPortFrom(addr, port), t.tls != nil) }))
+		if err == nil {
+			err = s.connected(ctx, t.dialLimit())
+		}
+		return s, err
 	}
 	host := t.to.host
 	if addr.IsValid() {
@@ -151,7 +153,7 @@ func (t *try) dial(ctx context.Context) (net.Conn, error) {
 	} else if !t.proxy.IsZero() {
 		host = t.proxy.Endpoint.Host()
 	}
-	limited, cancel := context.WithDeadline(ctx, limit)
+	limited, cancel := context.WithDeadline(ctx, t.dialLimit())
 	defer cancel()
 	hostport := destination{host: host, port: port}.hostport()
 	if t.p.options.Dial != nil {
@@ -162,6 +164,15 @@ func (t *try) dial(ctx context.Context) (net.Conn, error) {
 		d.Admit = func(addr netip.Addr) error { return admit(ctx, addr) }
 	}
 	return d.DialContext(limited, "tcp", hostport)
+}
+
+// dialLimit is when the dial is to be over.
+func (t *try) dialLimit() time.Time {
+	limit := t.began.Add(t.waited + t.p.options.ConnectTimeout)
+	if t.deadline.Before(limit) {
+		return t.deadline
+	}
+	return limit
 }
 
 // talk asks the question on a connection to the proxy or, in a control, to the
