@@ -43,7 +43,7 @@ bench: bench-alloc bench-probe bench-sources ## all measurements; a line per fig
 bench-alloc: ## allocation through the socket against the classic script run directly
 	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./alloc/bench $(ARGS)
 
-bench-probe: ## candidates per CPU second and memory per probe in flight, against the lab
+bench-probe: ## probing beside a bare prober, against a lab of 10,000, each figure against its bar; fails where one is missed
 	@go run ./probe/bench $(ARGS)
 
 bench-sources: ## parsing and its memory, offering to Redis, each against its bar; fails where one is missed
