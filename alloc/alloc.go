@@ -22,6 +22,8 @@ var (
 	// ErrOutcomeUnknown says that a script was sent and its reply was lost: it ran once or not at
 	// all. Trying again may do it twice.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrBusy says that too many allocations from the pool are waiting. Nothing was allocated.
+	ErrBusy = errors.New("too many allocations are waiting")
 	// ErrPoolLost says that a pool is not merely empty: its meta is gone too, or was never made.
 	ErrPoolLost = errors.New("pool lost")
 	// ErrWrongType says that a key of the pool holds something else. Nothing was changed.
@@ -50,17 +52,21 @@ const (
 	maxSettled = 50 // an admission takes three commands
 )
 
-// Pool is one pool in a store. It holds no state and is safe for concurrent use.
+// Pool is one pool in a store. All it holds is the requests that wait. It is safe for concurrent use.
 type Pool struct {
-	name  string
-	keys  keys
-	store *Store
+	name   string
+	keys   keys
+	store  *Store
+	gather *gatherer
 }
 
 // Pool gives the pool of that name, which must have passed ParsePoolName. It asks nobody: whether
-// the pool exists is seen when it is used (see Init).
+// the pool exists is seen when it is used (see Init). Allocations are gathered by those who share
+// what it returns.
 func (s *Store) Pool(name string) *Pool {
-	return &Pool{name: name, keys: keysOf(name), store: s}
+	p := &Pool{name: name, keys: keysOf(name), store: s}
+	p.gather = &gatherer{pool: p}
+	return p
 }
 
 // Name is the pool's name.

@@ -17,30 +17,16 @@ type Allocation struct {
 
 // Allocate hands out n members, each time the one with the lowest count, ties decided by the
 // members' bytes, and counts each. It gives them in that order; a member may come more than once.
+// What is asked for at the same time travels in one script, first come, first served.
 //
 // An empty pool gives nil and no error. n is at least 1; more than 500 take several scripts one
 // after the other, others' allocations may come in between, and when a later one fails, those that
-// were made are returned with the error. Other errors: ErrPoolLost, ErrUnavailable,
-// ErrOutcomeUnknown, ErrWrongType. It blocks until the context's deadline at most, 10 s without one.
+// were made are returned with the error. Other errors: ErrBusy, at once, when too much is waiting;
+// ErrUnavailable, also when the time is over before it was sent; ErrOutcomeUnknown, for all that
+// travelled together, when the reply is lost; ErrPoolLost, ErrWrongType. It blocks until the
+// context's deadline at most, 10 s without one.
 func (p *Pool) Allocate(ctx context.Context, n int) ([]Allocation, error) {
-	var out []Allocation
-	for n > 0 {
-		some := min(n, maxPerCall)
-		reply, err := p.run(ctx, p.store.scripts.allocate, []string{p.keys.eligible, p.keys.meta}, some)
-		if err != nil {
-			return out, err
-		}
-		got, err := allocations(reply)
-		if err != nil {
-			return out, err
-		}
-		if len(got) == 0 {
-			return out, nil
-		}
-		out = append(out, got...)
-		n -= some
-	}
-	return out, nil
+	return p.gather.allocate(ctx, n)
 }
 
 // allocations reads members and counts, one after the other. A count that is no whole number comes

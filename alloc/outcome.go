@@ -26,6 +26,9 @@ const (
 	fateUnknown fate = "unknown"
 )
 
+// didNotRun says that the script changed nothing and may be sent again.
+func (f fate) didNotRun() bool { return f == fateBusy || f == fateAway || f == fateNotRun }
+
 // fateOf decides what became of a script that ended with err. sent says whether its bytes may have
 // left. This is the whole list: an error that is not on it is unknown once the script was sent.
 func fateOf(err error, sent bool) fate {

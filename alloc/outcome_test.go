@@ -220,24 +220,25 @@ func TestR2_DeadlineHolds(t *testing.T) {
 		// connection, and a bubble must not meet another's.
 		asked := make(chan struct{}, 2)
 		p := peer{answer: func(c *peerConn, _ int64) { asked <- struct{}{}; block(c) }}
-		pool := p.store(t, 2).Pool("web")
+		store := p.store(t, 2)
+		pool := store.Pool("web")
 		const waiting = 1000
 		taken, failed := make(chan error, 2), make(chan error, waiting)
-		ask := func(budget time.Duration, failed chan<- error) {
+		ask := func(pool *Pool, budget time.Duration, failed chan<- error) {
 			ctx, cancel := context.WithTimeout(context.Background(), budget)
 			defer cancel()
 			_, err := pool.Allocate(ctx, 1)
 			failed <- err
 		}
-		for range cap(taken) {
-			go ask(4*time.Second, taken)
+		for i := range cap(taken) {
+			go ask(store.Pool(fmt.Sprintf("other%d", i)), 4*time.Second, taken)
 		}
 		for range cap(taken) {
 			<-asked
 		}
 		began := time.Now()
 		for range waiting {
-			go ask(time.Second, failed)
+			go ask(pool, time.Second, failed)
 		}
 		for range waiting {
 			if err := <-failed; !errors.Is(err, ErrUnavailable) {

@@ -32,7 +32,8 @@ type peer struct {
 // peerConn is one connection of a peer.
 type peerConn struct {
 	net.Conn
-	peer *peer
+	peer    *peer
+	command []string // the one that is to be answered
 }
 
 func (c *peerConn) say(text string) { io.WriteString(c.Conn, text) }
@@ -69,7 +70,7 @@ func (p *peer) connect(context.Context, string, string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	p.serving.Go(func() {
 		defer ours.Close()
-		p.serve(&peerConn{ours, p})
+		p.serve(&peerConn{Conn: ours, peer: p})
 	})
 	if p.wrap != nil {
 		return p.wrap(theirs), nil
@@ -85,6 +86,7 @@ func (p *peer) serve(c *peerConn) {
 		if err != nil {
 			return
 		}
+		c.command = command
 		switch word := strings.ToUpper(command[0]); word {
 		case "EVAL", "EVALSHA":
 			p.answer(c, p.sends.Add(1))

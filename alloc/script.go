@@ -56,12 +56,16 @@ func mustScript(name string) *script {
 // before that (dialling, greeting, waiting for a connection) prove that nothing ran.
 type scriptCmd struct {
 	*redis.Cmd
-	sent bool
+	sent   bool
+	before func() // called before it is written; may be nil
 }
 
 // Args is what go-redis calls to write the command. Were it ever called before that, a sending
 // that did not happen would be taken for one that did, which errs on the safe side.
 func (c *scriptCmd) Args() []any {
+	if !c.sent && c.before != nil {
+		c.before()
+	}
 	c.sent = true
 	return c.Cmd.Args()
 }
@@ -92,7 +96,7 @@ func (s *Store) run(ctx context.Context, sc *script, keys []string, args ...any)
 	backoff := retry.WithJitterPercent(20, retry.WithCappedDuration(100*time.Millisecond, retry.NewExponential(10*time.Millisecond)))
 	err := retry.Do(ctx, backoff, func(ctx context.Context) error {
 		var sent bool
-		reply, sent, last = s.send(ctx, sc, keys, args)
+		reply, sent, last = s.send(ctx, sc, keys, args, nil)
 		lastFate = fateOf(last, sent)
 		switch lastFate {
 		case fateBusy:
@@ -114,9 +118,11 @@ func (s *Store) run(ctx context.Context, sc *script, keys []string, args ...any)
 }
 
 // send sends a script once by its hash, and by its text where Redis does not know the hash: after
-// a restart, a failover or SCRIPT FLUSH.
-func (s *Store) send(ctx context.Context, sc *script, keys []string, args []any) (reply any, sent bool, err error) {
+// a restart, a failover or SCRIPT FLUSH. before, if not nil, is called when there is a connection and
+// nothing has been written; what args point to may change until it returns.
+func (s *Store) send(ctx context.Context, sc *script, keys []string, args []any, before func()) (reply any, sent bool, err error) {
 	cmd := newScriptCmd(ctx, "evalsha", sc.sha, keys, args)
+	cmd.before = before
 	err = s.client.Process(ctx, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = newScriptCmd(ctx, "eval", sc.source, keys, args)

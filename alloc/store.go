@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Store struct {
 	logger   *slog.Logger
 	embedded *embedded   // nil for Redis
 	changed  atomic.Bool // a script was sent since the last snapshot
+	senders  sync.WaitGroup
 }
 
 // Open gives the store. With Redis it neither dials nor waits: each call does, and says
@@ -82,6 +84,7 @@ func (s *Store) Close() error {
 	if s.embedded != nil {
 		return s.closeEmbedded()
 	}
+	defer s.senders.Wait() // what they send fails from now on
 	return s.client.Close()
 }
 

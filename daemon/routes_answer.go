@@ -40,7 +40,7 @@ func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
 	case errors.Is(err, errUnknownSource):
 		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("no source %s; configured: %s",
 			proxyurl.Escape(r.PathValue("source"), 40), listNames(rt.sourceNames(r.Context())))}
-	case errors.Is(err, errBusy):
+	case errors.Is(err, errBusy), errors.Is(err, alloc.ErrBusy):
 		return &api.Error{Code: api.CodeBusy, Message: text, RetryAfter: busyRetry}
 	case errors.Is(err, alloc.ErrPoolLost):
 		return &api.Error{Code: api.CodePoolLost, Message: text, RetryAfter: lostRetry}
