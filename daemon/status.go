@@ -248,7 +248,11 @@ func (p *pool) explain(why *api.Why, rec probe.Record, endpoint proxyurl.Endpoin
 		why.Schemes = append(why.Schemes, string(s))
 	}
 	why.Sources, why.Country, why.Anonymity = rec.Sources, rec.Country, rec.Anonymity
-	why.FirstSeenAt, why.Passes, why.Fails = rec.FirstSeen, rec.Passes, rec.Fails
+	why.FirstSeenAt, why.Passes, why.Fails, why.LastPassAt = rec.FirstSeen, rec.Passes, rec.Fails, rec.LastPass
+	if why.OffendedAt = rec.Offended; !rec.Offended.IsZero() && p.rules.Quarantine > 0 {
+		why.QuarantineUntil = rec.Offended.Add(p.rules.Quarantine)
+	}
+	showSeen(why, rec)
 	for _, r := range rec.Last {
 		why.Results = append(why.Results, api.Result{
 			At: r.At.UTC(), Proxy: proxyurl.URL{Scheme: r.Scheme, Endpoint: endpoint}.Redacted(), Outcome: string(r.Outcome),

@@ -85,6 +85,7 @@ type TargetResult struct {
 
 // RoundSummary is what a record keeps of a round that told anything.
 type RoundSummary struct {
+	At          time.Time     // zero: not known, it is of an earlier version
 	Worked      bool          // it did all that was asked for
 	Connect     time.Duration // 0 for a round that did not work, as the next two
 	FirstByte   time.Duration

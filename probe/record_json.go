@@ -52,8 +52,8 @@ type storedProven struct {
 	Judges    int             `json:"j,omitempty"`
 }
 
-// storedRound is [] for one that did not work, else connect, first byte and total
-// in ms and, where there were any, the changes of the exit.
+// storedRound is [at] for one that did not work, else connect, first byte and total
+// in ms, the changes of the exit, and at. An earlier version stored no at.
 type storedRound []int64
 
 type storedExit struct {
@@ -84,12 +84,9 @@ func (r Record) Encode() []byte {
 	for _, round := range r.Rounds {
 		stored := storedRound{}
 		if round.Worked {
-			stored = append(stored, round.Connect.Milliseconds(), round.FirstByte.Milliseconds(), round.Total.Milliseconds())
-			if round.ExitChanges > 0 {
-				stored = append(stored, int64(round.ExitChanges))
-			}
+			stored = append(stored, round.Connect.Milliseconds(), round.FirstByte.Milliseconds(), round.Total.Milliseconds(), int64(round.ExitChanges))
 		}
-		s.Rounds = append(s.Rounds, stored)
+		s.Rounds = append(s.Rounds, append(stored, toMS(round.At)))
 	}
 	for _, e := range r.Exits {
 		s.Exits = append(s.Exits, storedExit{e.Addr, e.Place.Country, e.Place.ASN, toMS(e.Since), toMS(e.Until)})
@@ -129,6 +126,9 @@ func DecodeRecord(data []byte) (Record, error) {
 		}
 		if len(stored) > 3 {
 			round.ExitChanges = int(min(max(stored[3], 0), 1000))
+		}
+		if len(stored) == 1 || len(stored) > 4 {
+			round.At = fromMS(stored[len(stored)-1])
 		}
 		r.Rounds = append(r.Rounds, round)
 	}

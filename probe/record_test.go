@@ -19,7 +19,8 @@ func TestRecordRoundTrip(t *testing.T) {
 		Offended: time.UnixMilli(1700000000300).UTC(),
 		Proven: Proven{At: time.UnixMilli(1700000000400).UTC(), Scheme: proxyurl.HTTP, Found: NewCapabilitySet(HTTP, Connect, TLS),
 			Anonymity: Elite, Verified: true, Judges: 2},
-		Rounds: []RoundSummary{{}, {Worked: true, Connect: 50 * time.Millisecond, FirstByte: 120 * time.Millisecond, Total: 400 * time.Millisecond, ExitChanges: 1}, {Worked: true}},
+		Rounds: []RoundSummary{{At: time.UnixMilli(1700000000456).UTC()}, {At: time.UnixMilli(1700000000400).UTC(), Worked: true, Connect: 50 * time.Millisecond, FirstByte: 120 * time.Millisecond,
+			Total: 400 * time.Millisecond, ExitChanges: 1}, {At: time.UnixMilli(1700000000100).UTC(), Worked: true}},
 		Exits: []Exit{{Addr: netip.MustParseAddr("1.2.3.4"), Place: Place{"DE", 3320}, Since: time.UnixMilli(1700000000100).UTC(), Until: time.UnixMilli(1700000000400).UTC()},
 			{Addr: netip.MustParseAddr("2a00::1"), Since: time.UnixMilli(1700000000100).UTC(), Until: time.UnixMilli(1700000000100).UTC()}},
 		Targets: []TargetResult{{"page", time.UnixMilli(1700000000400).UTC(), OK}, {"shop", time.UnixMilli(1700000000400).UTC(), "target_failed"}},
@@ -27,7 +28,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	data := want.Encode()
 	const text = `{"c":["http","socks5"],"f":["a","b"],"y":"DE","a":"elite","n":1700000000123,"m":"http://us:pw@198.51.100.1:80","p":2,"x":3,` +
 		`"t":1700000000456,"k":1700000000400,"q":1700000000300,"l":[{"t":1700000000456,"u":"http","v":"fail","o":"tls_failed","s":"tls","j":"mine","a":"tls","h":["http"],"latency_ms":1234,"d":"a\\x1b"}],` +
-		`"w":{"t":1700000000400,"u":"http","h":["http","connect","tls"],"a":"elite","v":true,"j":2},"r":[[],[50,120,400,1],[0,0,0]],` +
+		`"w":{"t":1700000000400,"u":"http","h":["http","connect","tls"],"a":"elite","v":true,"j":2},"r":[[1700000000456],[50,120,400,1,1700000000400],[0,0,0,0,1700000000100]],` +
 		`"e":[{"i":"1.2.3.4","c":"DE","n":3320,"s":1700000000100,"t":1700000000400},{"i":"2a00::1","s":1700000000100,"t":1700000000100}],` +
 		`"g":[{"n":"page","t":1700000000400,"o":"ok"},{"n":"shop","t":1700000000400,"o":"target_failed"}]}`
 	if string(data) != text {
@@ -45,6 +46,10 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	if got, err := DecodeRecord([]byte(`{"p":1,"future":[1]}`)); err != nil || got.Passes != 1 {
 		t.Errorf("a key of a later version: %+v, %v", got, err)
+	}
+	earlier := []RoundSummary{{}, {Worked: true, Connect: time.Millisecond}, {Worked: true, ExitChanges: 2}}
+	if got, err := DecodeRecord([]byte(`{"r":[[],[1,0,0],[0,0,0,2]]}`)); err != nil || !reflect.DeepEqual(got.Rounds, earlier) {
+		t.Errorf("rounds of an earlier version: %+v, %v", got, err)
 	}
 	if _, err := DecodeRecord([]byte("x")); err == nil || err.Error() != "record: invalid character 'x' looking for beginning of value" {
 		t.Errorf("no record: %v", err)

@@ -28,7 +28,7 @@ func (r Record) seen(in Round, w worked) Record {
 	switch w.state {
 	case Pass:
 		result := in.Results[w.index]
-		round := RoundSummary{Worked: true}
+		round := RoundSummary{At: at, Worked: true}
 		r.Proven = Proven{At: at, Scheme: result.Proxy.Scheme, Found: result.Found, Anonymity: result.Anonymity,
 			Verified: result.Verified, Judges: contentJudges(result)}
 		for _, c := range result.Checks {
@@ -44,7 +44,7 @@ func (r Record) seen(in Round, w worked) Record {
 		}
 		r.Rounds = withRound(r.Rounds, round)
 	case Fail:
-		r.Rounds = withRound(r.Rounds, RoundSummary{})
+		r.Rounds = withRound(r.Rounds, RoundSummary{At: at})
 		if !slices.ContainsFunc(r.Rounds, func(s RoundSummary) bool { return s.Worked }) {
 			r.Proven, r.Rounds, r.Exits, r.Targets = Proven{}, nil, nil, nil
 		}

@@ -18,13 +18,17 @@ func whyCommand() *cli.Command {
 		Name:      "why",
 		Usage:     "say why a proxy is, or is not, a member",
 		ArgsUsage: "PROXY",
-		Description: `PROXY is a URL or HOST:PORT. A proxy with a user and a password is named as
+		Description: `Shows the proxy's record as the daemon keeps it, and each rule of the pool: met
+(pass), broken (FAIL) or not known (?). "verified" is what a judge signed or told
+within its own TLS, "claimed" what a proxy could have written.
+
+PROXY is a URL or HOST:PORT. A proxy with a user and a password is named as
 status shows it, with *** for the password: others can read a command line.
 
 Examples:
    evenpool why 203.0.113.7:8080
    evenpool why 'http://user:***@203.0.113.7:8080' --pool web
-   evenpool why 203.0.113.7:8080 -o json | jq '.results'`,
+   evenpool why 203.0.113.7:8080 -o json | jq '.rules[] | select(.result != "pass")'`,
 		Flags: []cli.Flag{poolFlag(), socketFlag(), timeoutFlag(5 * time.Second), outputFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
@@ -89,6 +93,7 @@ func writeWhy(w io.Writer, why api.Why, now time.Time) error {
 		s.line(label, "%-4s %s: %s", mark, r.Rule, r.Text)
 		label = ""
 	}
+	s.seen(why)
 	label = "results"
 	for _, r := range why.Results {
 		s.line(label, "%s, %s: %s", s.relative(r.At), r.Proxy, result(r))
@@ -96,6 +101,58 @@ func writeWhy(w io.Writer, why api.Why, now time.Time) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// seen writes what was seen in the rounds that are kept.
+func (s *screen) seen(why api.Why) {
+	if p := why.Proven; p != nil {
+		s.line("showed", "%s, %d %s content, %s", strings.Join(p.Capabilities, ", "), p.Judges, pluralOf(p.Judges, "judge was", "judges were"), s.relative(p.At))
+		if p.Anonymity != "" {
+			s.line("anonymity", "%s (%s)", p.Anonymity, proven(p.Verified))
+		}
+	}
+	label := "exits"
+	for _, e := range why.Exits {
+		s.line(label, "%s, last %s, first %s", exit(e.Address, e.Country, e.ASN), s.relative(e.Until), s.relative(e.Since))
+		label = ""
+	}
+	label = "targets"
+	for _, t := range why.Targets {
+		s.line(label, "%s: %s, %s", t.Target, t.Outcome, s.relative(t.At))
+		label = ""
+	}
+	label = "rounds"
+	for _, r := range why.Rounds {
+		text := "did not work"
+		if r.Worked {
+			text = fmt.Sprintf("worked: connected after %d ms, first byte %d ms, all %d ms", r.ConnectMS, r.FirstByteMS, r.TotalMS)
+		}
+		if r.ExitChanges > 0 {
+			text += fmt.Sprintf("; the exit changed %d %s", r.ExitChanges, pluralOf(r.ExitChanges, "time", "times"))
+		}
+		if !r.At.IsZero() {
+			text = s.relative(r.At) + ", " + text
+		}
+		s.line(label, "%s", text)
+		label = ""
+	}
+}
+
+// proven says how far what a judge told is to be believed.
+func proven(verified bool) string {
+	if verified {
+		return "verified"
+	}
+	return "claimed"
+}
+
+// exit writes where traffic came out, as far as it is known.
+func exit(address, country string, asn uint32) string {
+	system := ""
+	if asn > 0 {
+		system = fmt.Sprintf("AS%d", asn)
+	}
+	return strings.Join(filled(address, country, system), ", ")
 }
 
 func (s *screen) record(why api.Why) {
@@ -113,7 +170,10 @@ func (s *screen) record(why api.Why) {
 	case why.Fails > 0:
 		run = fmt.Sprintf("%d %s in a row", why.Fails, pluralOf(why.Fails, "failure", "failures"))
 	}
-	s.line("record", "%s%s", run, s.when("; next probe ", why.NextProbeAt))
+	s.line("record", "%s%s%s", run, s.when("; last passed ", why.LastPassAt), s.when("; next probe ", why.NextProbeAt))
+	if !why.OffendedAt.IsZero() {
+		s.line("offended", "it broke a rule of safety %s%s", s.relative(why.OffendedAt), s.when("; quarantine ends ", why.QuarantineUntil))
+	}
 	if why.Retired != nil {
 		s.line("retired", "%s with count %d", s.relative(why.Retired.At), why.Retired.Count)
 	}

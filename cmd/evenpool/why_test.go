@@ -21,20 +21,34 @@ func TestWhyText(t *testing.T) {
 		{"member", api.Why{
 			Proxy: "http://203.0.113.7:8080", State: api.StateMember, Count: &count, Text: "It meets all rules.",
 			Schemes: []string{"http", "https"}, Country: "DE", Anonymity: "elite", Sources: []string{"a", "b"}, FirstSeenAt: ago(2 * time.Hour),
-			Passes: 3, NextProbeAt: now.Add(4 * time.Minute),
+			Passes: 3, LastPassAt: ago(time.Minute), NextProbeAt: now.Add(4 * time.Minute),
+			Proven:  &api.Proven{At: ago(time.Minute), Capabilities: []string{"http", "tls"}, Anonymity: "elite", Verified: true, Judges: 2},
+			Exits:   []api.Exit{{Address: "198.51.100.9", Country: "DE", ASN: 3320, Since: ago(time.Hour), Until: ago(time.Minute)}, {Address: "2001:db8::1", Since: ago(time.Hour), Until: ago(time.Hour)}},
+			Targets: []api.TargetResult{{Target: "shop", At: ago(time.Minute), Outcome: "target_failed"}},
+			Rounds: []api.Round{{At: ago(time.Minute), Worked: true, ConnectMS: 20, FirstByteMS: 210, TotalMS: 230, ExitChanges: 1},
+				{At: ago(time.Hour)}, {Worked: true, TotalMS: 9}},
 			Rules:   []api.Rule{{Rule: "schemes", Result: api.RulePass, Text: "it speaks http"}, {Rule: "max_latency", Result: api.RulePass, Text: "230 ms of 3s"}},
 			Results: []api.Result{{At: ago(time.Minute), Proxy: "http://203.0.113.7:8080", Outcome: "ok", Judge: "mine", LatencyMS: 230}},
 		}, `http://203.0.113.7:8080: member, allocated 18 times
 It meets all rules.
   listed as    http, https by a, b, first seen 2h 0m ago
   claimed      DE, elite; lists say so, nobody has looked
-  record       3 passes in a row; next probe in 4m 0s
+  record       3 passes in a row; last passed 1m 0s ago; next probe in 4m 0s
   rules        pass schemes: it speaks http
                pass max_latency: 230 ms of 3s
+  showed       http, tls, 2 judges were content, 1m 0s ago
+  anonymity    elite (verified)
+  exits        198.51.100.9, DE, AS3320, last 1m 0s ago, first 1h 0m ago
+               2001:db8::1, last 1h 0m ago, first 1h 0m ago
+  targets      shop: target_failed, 1m 0s ago
+  rounds       1m 0s ago, worked: connected after 20 ms, first byte 210 ms, all 230 ms; the exit changed 1 time
+               1h 0m ago, did not work
+               worked: connected after 0 ms, first byte 0 ms, all 9 ms
   results      1m 0s ago, http://203.0.113.7:8080: ok, judge mine, 230 ms
 `},
 		{"retired", api.Why{
 			Proxy: "203.0.113.7:8080", State: api.StateRetired, Text: "It failed twice.", Schemes: []string{"http"}, Sources: []string{"a"}, Fails: 1,
+			OffendedAt: ago(time.Hour), QuarantineUntil: now.Add(23 * time.Hour),
 			Retired: &api.Retired{Count: 18, At: ago(time.Hour)},
 			Rules:   []api.Rule{{Rule: "require http", Result: api.RuleFail, Text: "refused"}, {Rule: "require tls", Result: api.RuleNotKnown, Text: "not asked"}},
 			Results: []api.Result{{At: now, Proxy: "http://203.0.113.7:8080", Outcome: "garbage", Stage: "response", Judge: "mine", Detail: "\x1b[2J"}},
@@ -42,6 +56,7 @@ It meets all rules.
 It failed twice.
   listed as    http by a
   record       1 failure in a row
+  offended     it broke a rule of safety 1h 0m ago; quarantine ends in 23h 0m
   retired      1h 0m ago with count 18
   rules        FAIL require http: refused
                ?    require tls: not asked

@@ -31,9 +31,25 @@ type Why struct {
 	// Passes and Fails are runs: how many verdicts in a row. One of them is 0.
 	Passes      int       `json:"passes"`
 	Fails       int       `json:"fails"`
+	LastPassAt  time.Time `json:"last_pass_at,omitzero"`
 	NextProbeAt time.Time `json:"next_probe_at,omitzero"`
-	// Rules are all rules of the pool in the order of the configuration.
+	// OffendedAt is when it last broke a rule of safety, and QuarantineUntil how long
+	// it stays out for that.
+	OffendedAt      time.Time `json:"offended_at,omitzero"`
+	QuarantineUntil time.Time `json:"quarantine_until,omitzero"`
+	// Rules are all rules of the pool that are in force, in the order in which they are
+	// looked at.
 	Rules List[Rule] `json:"rules"`
+	// Proven is what it showed when it last worked; nil when it never did, or not in
+	// the rounds that are kept.
+	Proven *Proven `json:"proven,omitempty"`
+	// Exits are where its traffic came out, newest first.
+	Exits List[Exit] `json:"exits"`
+	// Targets are how it last reached each target that it was asked for.
+	Targets List[TargetResult] `json:"targets"`
+	// Rounds are those that told anything, newest first; of a proxy that did not work in
+	// any of them, none is kept.
+	Rounds List[Round] `json:"rounds"`
 	// Results are the last few, newest first.
 	Results List[Result] `json:"results"`
 	// Retired is nil when it was never retired, or that is forgotten.
@@ -55,6 +71,51 @@ type Rule struct {
 	// Result is one of RulePass, RuleFail, RuleNotKnown.
 	Result string `json:"result"`
 	Text   string `json:"text"`
+}
+
+// Proven is what a proxy showed in a round in which it worked.
+type Proven struct {
+	At time.Time `json:"at"`
+	// Capabilities are some of http, connect, tls, remote_dns, ipv6_exit.
+	Capabilities List[string] `json:"capabilities"`
+	// Anonymity is transparent, anonymous or elite; "" when it is not known.
+	Anonymity string `json:"anonymity,omitempty"`
+	// Verified: Anonymity rests on answers that were signed; else it is claimed.
+	Verified bool `json:"verified"`
+	// Judges is how many were content.
+	Judges int `json:"judges"`
+}
+
+// Exit is an address at which a proxy's traffic came out.
+type Exit struct {
+	Address string `json:"address"`
+	// Country is an ISO 3166-1 code, ASN the number of an autonomous system; "" and 0
+	// when they are not known.
+	Country string    `json:"country,omitempty"`
+	ASN     uint32    `json:"asn,omitempty"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+}
+
+// TargetResult is how a target was last reached.
+type TargetResult struct {
+	Target  string    `json:"target"`
+	At      time.Time `json:"at"`
+	Outcome string    `json:"outcome"`
+}
+
+// Round is one round of probing that told anything.
+type Round struct {
+	At time.Time `json:"at,omitzero"`
+	// Worked: it did all that was asked for, whatever other rules made of it.
+	Worked bool `json:"worked"`
+	// ConnectMS, FirstByteMS and TotalMS are when the stages were done, of the slowest
+	// check; absent for a round that did not work.
+	ConnectMS   int64 `json:"connect_ms,omitempty"`
+	FirstByteMS int64 `json:"first_byte_ms,omitempty"`
+	TotalMS     int64 `json:"total_ms,omitempty"`
+	// ExitChanges is how often the exit was another one than before.
+	ExitChanges int `json:"exit_changes,omitempty"`
 }
 
 // Result is what one probe saw.
