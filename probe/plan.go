@@ -105,11 +105,14 @@ type Job struct {
 	// whose turn it is not, else what is called when the answer is there. A nil Turn
 	// gives every turn.
 	Turn func(target string) (done func())
-	// Trace is told what is sent and received on the way to a judge or target, what
-	// is within TLS in plain; nil: nobody is. The bytes are a peer's, unescaped, and
-	// not to be kept.
-	Trace func(sent bool, data []byte)
+	Trace Trace // nil: nobody is told what is said
 }
+
+// Trace is called when a question begins, with what the check has by then: whom it
+// asks, for what. What it returns is told what is sent and received on the way, what
+// is within TLS in plain. The bytes are a peer's, unescaped, and not to be kept. All
+// of it is called by the goroutine that called Round.
+type Trace func(scheme proxyurl.Scheme, question Check) (said func(sent bool, data []byte))
 
 // way is how a question goes to where it is asked.
 type way struct {
@@ -118,5 +121,5 @@ type way struct {
 	byAddress bool       // the proxy is given an address in place of a name
 	addr      netip.Addr // directly: the one to be dialled; invalid: whichever the name has
 	seen      *Seen
-	trace     func(sent bool, data []byte)
+	trace     Trace
 }

@@ -336,9 +336,12 @@ func TestTrace(t *testing.T) {
 	var said strings.Builder
 	plan := planOf([]put{{ownJudge(t), HTTP}})
 	New(Options{}).Round(t.Context(), plan, Job{Endpoint: proxy.Endpoint, Schemes: Schemes()[:1], Allow: loopback(),
-		Trace: func(sent bool, data []byte) { fmt.Fprintf(&said, "%v %s\n", sent, data) }})
+		Trace: func(scheme proxyurl.Scheme, question Check) func(bool, []byte) {
+			fmt.Fprintf(&said, "%s %s %s: ", scheme, question.Judge, question.Capability)
+			return func(sent bool, data []byte) { fmt.Fprintf(&said, "%v %s\n", sent, data) }
+		}})
 	text := said.String()
-	if !strings.HasPrefix(text, "true GET http://judge.example.org/?nonce=") || !strings.Contains(text, "false HTTP/1.1 200 OK\r\n") || !strings.Contains(text, judge.PageAfter) {
+	if !strings.HasPrefix(text, "http mine http: true GET http://judge.example.org/?nonce=") || !strings.Contains(text, "false HTTP/1.1 200 OK\r\n") || !strings.Contains(text, judge.PageAfter) {
 		t.Errorf("told: %s", text)
 	}
 }

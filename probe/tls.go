@@ -29,7 +29,7 @@ func (t *try) secure(conn *stream, config *tls.Config) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.p.stream(client, t.trace), nil
+	return t.p.stream(client, t.said), nil
 }
 
 // gated is the connection below TLS: between reading and writing TLS computes.

@@ -45,6 +45,9 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 	absent := p.observer.absence()
 	t := try{p: p, way: w, question: a.question(), began: time.Now(), check: &c, heard: heard}
 	t.deadline = t.began.Add(p.options.Timeout)
+	if w.trace != nil {
+		t.said = w.trace(w.proxy.Scheme, c)
+	}
 	err := t.run(ctx)
 	c.Total = t.since()
 	if err == nil {
@@ -85,8 +88,9 @@ type try struct {
 	stage    Stage
 	layer    layer
 	check    *Check
-	raw      net.Conn      // to the proxy
-	heard    func(witness) // nil: nobody wants to know
+	raw      net.Conn                     // to the proxy
+	heard    func(witness)                // nil: nobody wants to know
+	said     func(sent bool, data []byte) // nil: nobody is told
 }
 
 // since is the time that counts.
@@ -124,7 +128,7 @@ func (t *try) run(ctx context.Context) error {
 	if err := raw.SetDeadline(t.deadline); err != nil {
 		return err
 	}
-	conn := t.p.stream(raw, t.trace)
+	conn := t.p.stream(raw, t.said)
 	defer t.p.release(conn)
 	return t.talk(conn, spoken, to)
 }
