@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -38,11 +39,14 @@ func openTo(allow proxyurl.Allow, at netip.AddrPort, quick bool) (socket, error)
 	return socket{os.NewFile(uintptr(fd), ""), at}, nil
 }
 
-// connected waits until the connection stands, the deadline passes or ctx ends; it is
-// closed with an error.
-func (s socket) connected(ctx context.Context, deadline time.Time) error {
+// connected waits until the connection stands, the deadline passes and is not moved on,
+// or ctx ends; it is closed with an error.
+func (s socket) connected(ctx context.Context, deadline func() time.Time, longer func() bool) error {
 	stop := context.AfterFunc(ctx, func() { s.Close() })
-	err := s.await(deadline)
+	err := s.await(deadline())
+	for errors.Is(err, os.ErrDeadlineExceeded) && longer() {
+		err = s.await(deadline())
+	}
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

@@ -205,7 +205,7 @@ func (localhost) LookupNetIP(context.Context, string, string) ([]netip.Addr, err
 func connectTo(ctx context.Context, allow proxyurl.Allow, at netip.AddrPort, deadline time.Time, quick bool) (net.Conn, error) {
 	s, err := openTo(allow, at, quick)
 	if err == nil {
-		err = s.connected(ctx, deadline)
+		err = s.connected(ctx, func() time.Time { return deadline }, func() bool { return false })
 	}
 	return s, err
 }

@@ -58,33 +58,39 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
-// TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault: such a question is put
-// again when the overload is over, and if it never is, it decides nothing.
+// TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault: a limit is moved on by as
+// much. Where that would be too much, the question is put again when the overload is
+// over, and if it never is, it decides nothing.
 func TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		away  int // how many of the first questions suffer
+		first int           // how many of the first questions suffer
+		away  time.Duration // what each of them does
 		want  Outcome
 		dials int32
+		took  time.Duration
 	}{
-		{"never away", 0, Timeout, 1},
-		{"away once", 1, Timeout, 2},
-		{"away for all", 100, LocalOverload, 1 + overloadTries},
+		{"never away", 0, 0, Timeout, 1, testTimeout},
+		{"hardly away", 1, testTimeout/10 - 1, Timeout, 1, testTimeout},
+		{"away for a while", 1, testTimeout / 10, Timeout, 1, testTimeout + testTimeout/10},
+		{"away once for long", 1, testTimeout + 1, Timeout, 2, 2 * testTimeout},
+		{"always away", 100, testTimeout + 1, LocalOverload, 1 + overloadTries, 3 * testTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := NewObserver(ObserverOptions{})
 			var dials atomic.Int32
 			p := New(Options{Timeout: testTimeout, Observer: o, Dial: func(context.Context, proxyurl.Allow, string) (net.Conn, error) {
-				if int(dials.Add(1)) <= test.away {
-					o.absent.Add(int64(testTimeout / 10))
+				if int(dials.Add(1)) <= test.first {
+					o.absent.Add(int64(test.away))
 				}
 				client, server := net.Pipe()
 				go silentPeer(server)
 				return client, nil
 			}})
+			began := time.Now()
 			r := one(p, t.Context(), mustProxy(t, "http://9.9.9.9:80"), nil, []put{{ownJudge(t), HTTP}})
-			if r.Outcome != test.want || dials.Load() != test.dials {
-				t.Errorf("%s: %s after %d dials", test.name, r.Outcome, dials.Load())
+			if took := time.Since(began); r.Outcome != test.want || dials.Load() != test.dials || took != test.took || r.Latency > testTimeout {
+				t.Errorf("%s: %s after %d dials, %v, latency %v", test.name, r.Outcome, dials.Load(), took, r.Latency)
 			}
 			// A target may have heard the question: it is not put to it again so soon.
 			dials.Store(0)

@@ -8,8 +8,10 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 
@@ -125,6 +127,7 @@ type stream struct {
 	net.Conn
 	r     *bufio.Reader
 	trace func(sent bool, data []byte) // nil: nobody is told
+	try   *try                         // whose time limit reading has; nil: the stream below sees to that
 }
 
 func (s *stream) Read(b []byte) (int, error) { return s.r.Read(b) }
@@ -137,24 +140,23 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// traced tells what a stream reads.
-type traced struct{ s *stream }
+// supply is what a stream's buffer is filled from.
+type supply struct{ s *stream }
 
-func (t traced) Read(b []byte) (int, error) {
-	n, err := t.s.Conn.Read(b)
-	if t.s.trace != nil {
-		t.s.trace(false, b[:n])
+func (in supply) Read(b []byte) (int, error) {
+	n, err := in.s.Conn.Read(b)
+	for in.s.try != nil && errors.Is(err, os.ErrDeadlineExceeded) && in.s.try.longer() {
+		n, err = in.s.Conn.Read(b)
+	}
+	if in.s.trace != nil {
+		in.s.trace(false, b[:n])
 	}
 	return n, err
 }
 
-func (p *Prober) stream(conn net.Conn, trace func(sent bool, data []byte)) *stream {
-	s := &stream{conn, p.buffers.Get().(*bufio.Reader), trace}
-	if trace == nil {
-		s.r.Reset(conn)
-	} else {
-		s.r.Reset(traced{s})
-	}
+func (p *Prober) stream(conn net.Conn, trace func(sent bool, data []byte), of *try) *stream {
+	s := &stream{conn, p.buffers.Get().(*bufio.Reader), trace, of}
+	s.r.Reset(supply{s})
 	return s
 }
 

@@ -31,7 +31,7 @@ func shake(t testing.TB, scheme proxyurl.Scheme, endpoint string, to destination
 		t.Fatal(err)
 	}
 	peer := &scripted{said: bytes.NewReader([]byte(reply))}
-	conn := &stream{peer, bufio.NewReader(peer), nil}
+	conn := &stream{peer, bufio.NewReader(peer), nil, nil}
 	err = protocols[scheme].tunnel(conn, e, to)
 	rest, _ := io.ReadAll(conn)
 	return peer.sent.String(), string(rest), err

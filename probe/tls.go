@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
-	"time"
 )
 
 // tlsConfig is for one server, and verifies it in full. It may be shared. A session
@@ -29,7 +28,7 @@ func (t *try) secure(conn *stream, config *tls.Config) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.p.stream(client, t.said), nil
+	return t.p.stream(client, t.said, nil), nil
 }
 
 // gated is the connection below TLS: between reading and writing TLS computes.
@@ -57,18 +56,4 @@ func (g *gated) Write(b []byte) (int, error) {
 	g.leave()
 	defer g.enter()
 	return g.Conn.Write(b)
-}
-
-// wait moves the time limit on by what was waited for this host, up to as much
-// again as the limit is.
-func (t *try) wait(waited time.Duration) {
-	waited = min(waited, t.p.options.Timeout-t.waited)
-	if waited <= 0 {
-		return
-	}
-	t.waited += waited
-	t.deadline = t.deadline.Add(waited)
-	if t.raw != nil {
-		_ = t.raw.SetDeadline(t.deadline) // a closed connection says so when it is used
-	}
 }

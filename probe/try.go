@@ -42,8 +42,7 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 		return c
 	}
 	defer p.observer.end(dear)
-	absent := p.observer.absence()
-	t := try{p: p, way: w, question: a.question(), began: time.Now(), check: &c, heard: heard}
+	t := try{p: p, way: w, question: a.question(), absent: p.observer.absence(), began: time.Now(), check: &c, heard: heard}
 	t.deadline = t.began.Add(p.options.Timeout)
 	if w.trace != nil {
 		t.said = w.trace(w.proxy.Scheme, c)
@@ -59,7 +58,7 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 	switch {
 	case ctx.Err() != nil:
 		c.Outcome, err = Cancelled, context.Cause(ctx)
-	case (c.Outcome == Timeout || c.Outcome == DialTimeout) && p.observer.absence()-absent >= p.options.Timeout/10:
+	case (c.Outcome == Timeout || c.Outcome == DialTimeout) && t.away() > 0:
 		c.Outcome = LocalOverload
 	}
 	var known *fault
@@ -84,13 +83,50 @@ type try struct {
 	question
 	began    time.Time
 	deadline time.Time
-	waited   time.Duration // for a core of this host
+	waited   time.Duration // for this host
+	absent   time.Duration // of the observer, up to which the time limit has been moved on
 	stage    Stage
 	layer    layer
 	check    *Check
 	raw      net.Conn                     // to the proxy
 	heard    func(witness)                // nil: nobody wants to know
 	said     func(sent bool, data []byte) // nil: nobody is told
+}
+
+// wait moves the time limit on by what was waited for this host, up to as much
+// again as the limit is, and says by how much.
+func (t *try) wait(waited time.Duration) time.Duration {
+	waited = min(waited, t.p.options.Timeout-t.waited)
+	if waited <= 0 {
+		return 0
+	}
+	t.waited += waited
+	t.deadline = t.deadline.Add(waited)
+	if t.raw != nil {
+		_ = t.raw.SetDeadline(t.deadline) // a closed connection says so when it is used
+	}
+	return waited
+}
+
+// away is for how long this host had no time for the question, beyond what the time
+// limit was moved on for; 0 for less than matters.
+func (t *try) away() time.Duration {
+	if away := t.p.observer.absence() - t.absent; away >= t.p.options.Timeout/10 {
+		return away
+	}
+	return 0
+}
+
+// longer moves a time limit that has passed on by what this host was away, and says
+// whether the peer has time again. Where it was away for too long, the question is to
+// be put again.
+func (t *try) longer() bool {
+	away := t.away()
+	if away == 0 || t.wait(away) < away {
+		return false
+	}
+	t.absent += away
+	return true
 }
 
 // since is the time that counts.
@@ -128,7 +164,7 @@ func (t *try) run(ctx context.Context) error {
 	if err := raw.SetDeadline(t.deadline); err != nil {
 		return err
 	}
-	conn := t.p.stream(raw, t.said)
+	conn := t.p.stream(raw, t.said, t)
 	defer t.p.release(conn)
 	return t.talk(conn, spoken, to)
 }
@@ -147,7 +183,7 @@ func (t *try) dial(ctx context.Context) (net.Conn, error) {
 		var err error
 		t.wait(t.p.observer.open(func() { s, err = openTo(t.allow, netip.AddrPortFrom(addr, port), t.tls != nil) }))
 		if err == nil {
-			err = s.connected(ctx, t.dialLimit())
+			err = s.connected(ctx, t.dialLimit, t.longer)
 		}
 		return s, err
 	}
