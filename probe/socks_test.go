@@ -146,7 +146,7 @@ func FuzzHandshake(f *testing.F) {
 			to = byAddr("192.0.2.1")
 		}
 		_, left, err := shake(t, scheme, endpoint, to, string(reply))
-		if err == nil && scheme != proxyurl.HTTP && len(reply)-len(left) > 2+2+4+1+255+2 {
+		if err == nil && !protocols[scheme].forwards && len(reply)-len(left) > 2+2+4+1+255+2 {
 			t.Fatalf("took %d bytes for a handshake", len(reply)-len(left))
 		}
 		if err == nil {
