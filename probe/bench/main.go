@@ -49,7 +49,7 @@ func main() {
 	flag.IntVar(&o.inFlight, "in-flight", 8000, "silent proxies for the memory of a probe in flight")
 	flag.IntVar(&o.proofs, "proofs", 2000, "proxies for the TLS proofs")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Second, "of a question")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds of what is compared; the median is printed")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds of what is compared; the median is printed")
 	flag.StringVar(&o.only, "only", "", "measure only figures whose name begins so, such as probe.tls")
 	flag.StringVar(&o.profile, "profile", "", "`DIR` for CPU profiles of the prober and the bare one")
 	flag.Parse()
