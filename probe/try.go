@@ -181,7 +181,8 @@ func (t *try) dial(ctx context.Context) (net.Conn, error) {
 	if addr.IsValid() && t.p.options.Dial == nil {
 		var s socket
 		var err error
-		t.wait(t.p.observer.open(func() { s, err = openTo(t.allow, netip.AddrPortFrom(addr, port), t.tls != nil) }))
+		quick := t.tls != nil || protocols[t.proxy.Scheme].secured // behind TLS's last word comes the question at once
+		t.wait(t.p.observer.open(func() { s, err = openTo(t.allow, netip.AddrPortFrom(addr, port), quick) }))
 		if err == nil {
 			err = s.connected(ctx, t.dialLimit, t.longer)
 		}
