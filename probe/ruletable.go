@@ -64,7 +64,7 @@ type RuleInfo struct {
 func RuleTable() []RuleInfo {
 	return []RuleInfo{
 		{ruleSchemes, "schemes", "nothing; by which of them it works is probed", ActsAtOnce},
-		{ruleBanned, "banned", "nothing; where the proxy is a name, its address is looked at when it is dialled", ActsAtOnce},
+		{ruleBanned, "banned_file", "nothing; where the proxy is a name, its address is looked at when it is dialled", ActsAtOnce},
 		{ruleNetworks, "networks", "nothing; a name's address is looked at when it is dialled", ActsAtOnce},
 		{ruleNotNetworks, "not_networks", "nothing for the proxy's own address, a judge that tells the exit for that; the exit acts by fall", ActsAtOnce},
 		{rulePorts, "ports", "nothing", ActsAtOnce},

@@ -72,6 +72,34 @@ func judgeURL(want string) kind[*url.URL] {
 	}}
 }
 
+// targetURL reads a page's address.
+func targetURL() kind[*url.URL] {
+	plain, secure := judgeURL("http"), judgeURL("https")
+	return kind[*url.URL]{read: func(v scalar) (*url.URL, error) {
+		switch scheme, _, _ := strings.Cut(strings.ToLower(v.text), "://"); scheme {
+		case "http":
+			return plain.read(v)
+		case "https":
+			return secure.read(v)
+		}
+		return nil, errors.New("expected http://HOST/PATH or https://HOST/PATH")
+	}, show: plain.show}
+}
+
+// anyStatus reads the status of an answer; 0 is any of 2xx.
+func anyStatus() kind[int] {
+	number := whole(200, 599)
+	return kind[int]{read: func(v scalar) (int, error) {
+		if v.text == "0" {
+			return 0, nil
+		}
+		if n, err := number.read(v); err == nil {
+			return n, nil
+		}
+		return 0, errors.New("expected 0 for any of 2xx, or a whole number from 200 to 599")
+	}, show: number.show}
+}
+
 // redisURL reads the store's address. What else go-redis would take from a URL,
 // its number of retries for one, is not for a user to set: an allocation would
 // happen twice.

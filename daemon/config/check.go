@@ -14,6 +14,7 @@ import (
 func (r *reader) check(c *Config) {
 	judges := r.unique("judges", len(c.Judges), func(i int) string { return c.Judges[i].Name })
 	sources := r.unique("sources", len(c.Sources), func(i int) string { return c.Sources[i].Name })
+	targets := r.unique("targets", len(c.Targets), func(i int) string { return c.Targets[i].Name })
 	r.unique("pools", len(c.Pools), func(i int) string { return c.Pools[i].Name })
 
 	for i, j := range c.Judges {
@@ -21,6 +22,14 @@ func (r *reader) check(c *Config) {
 		r.wideOpen(path, len(j.AllowAddresses), func(k int) int { return j.AllowAddresses[k].Bits() })
 		if j.CAFile != "" && j.HTTPS == nil && r.clean(path) {
 			r.fail(path+".ca_file", "has no use without https; remove it or add https")
+		}
+		r.checkKind(path, &c.Judges[i])
+	}
+	for i, t := range c.Targets {
+		path := fmt.Sprintf("targets[%d]", i)
+		r.wideOpen(path, len(t.AllowAddresses), func(k int) int { return t.AllowAddresses[k].Bits() })
+		if t.CAFile != "" && r.clean(path) && t.URL.Scheme != "https" {
+			r.fail(path+".ca_file", "has no use for a url that is not https; remove it")
 		}
 	}
 	for i, o := range c.Sources {
@@ -43,6 +52,9 @@ func (r *reader) check(c *Config) {
 		}
 		r.known(path+".sources", c.Pools[i].Sources, sources, "sources")
 		r.known(path+".judges", c.Pools[i].Judges, judges, "judges")
+		if names := c.Pools[i].Eligibility.RequireTargets; len(names) > 0 {
+			r.knownTargets(path+".eligibility.require_targets", names, targets)
+		}
 		r.checkPool(path, c, &c.Pools[i])
 	}
 }
@@ -100,14 +112,13 @@ func (r *reader) checkPool(path string, c *Config, p *Pool) {
 				r.fail(path+".eligibility."+key.name, "is empty; leave the key out for the default, or name at least one")
 			}
 		}
-		if e.MaxLatency >= p.Probe.Timeout && r.clean(path+".probe") && r.clean(path+".eligibility") {
-			r.warn(path+".eligibility.max_latency", "never applies: no probe takes longer than the timeout of %s", short(p.Probe.Timeout))
-		}
+		r.checkLimits(path, p)
 		r.provable(path, c, p)
 		if n := judgesOf(c, p); p.Eligibility.MinJudges > n && r.clean("judges") && r.clean(path+".judges") {
 			r.fail(path+".eligibility.min_judges", "the pool has no more than %d; it would never admit anything", n)
 		}
 	}
+	r.impossible(path, c, p)
 	if p.Allocation.Start == "zero" {
 		r.warn(path+".allocation.start", "a new proxy takes every allocation until it has caught up; min avoids that")
 	}
@@ -156,6 +167,7 @@ func (r *reader) complete(c *Config) {
 				p.Judges = append(p.Judges, j.Name)
 			}
 		}
+		p.Probe.ConnectTimeout = min(p.Probe.ConnectTimeout, p.Probe.Timeout)
 		if p.Eligibility.MinJudges == 0 {
 			p.Eligibility.MinJudges = min(2, len(p.Judges))
 		}

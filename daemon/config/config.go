@@ -8,11 +8,9 @@ package config
 
 import (
 	"io/fs"
-	"net/url"
 	"time"
 
 	"evenpool/alloc"
-	"evenpool/probe"
 	"evenpool/sources/proxyurl"
 )
 
@@ -25,8 +23,17 @@ type Config struct {
 	// Default: /var/lib/evenpool. It is made if it is missing, and locked by the
 	// daemon that uses it.
 	StateDir string
+	// MaxDialsPerSecond is how many connections the probes of all pools begin in a
+	// second, from 0 to 100,000. Default: 1,000. Zero has no limit. Raising it
+	// shortens long cycles, and fills the tables of routers and firewalls on the way,
+	// which then drop others' connections too.
+	MaxDialsPerSecond int
+	GeoIP             GeoIP
 	// Judges are the web servers that probes ask; in the file's order, at least one.
 	Judges []Judge
+	// Targets are pages of the operator's that pools may require to be reached; in
+	// the file's order. Default: none.
+	Targets []Target
 	// Sources are the lists of candidates; in the file's order, at least one.
 	Sources []Source
 	// Pools are what workers allocate from; in the file's order, at least one.
@@ -60,33 +67,6 @@ type Socket struct {
 	// group. Whoever can write to the socket can allocate. Zero is refused, as
 	// nobody could ask.
 	Mode fs.FileMode
-}
-
-// Judge is a web server that a probe asks through the proxy.
-type Judge struct {
-	// Name is unique among the judges: [a-z0-9][a-z0-9_-]{0,31}.
-	Name string
-	// HTTP and HTTPS are where it answers; nil where it does not. HTTP proves
-	// "http", HTTPS proves "tls". At least one is set.
-	HTTP, HTTPS *url.URL
-	// Expect is what a page of known content answers. Default: nil, the judge is
-	// `evenpool judge`, whose answers carry the probe's nonce.
-	Expect *Expect
-	// CAFile is a PEM file of roots that are trusted besides the system's, for
-	// this judge alone: for a certificate that you signed yourself. Default: empty.
-	CAFile string
-	// AllowAddresses are the prefixes that may be dialled for this judge although
-	// they are not public, such as a judge on loopback. Default: none.
-	AllowAddresses proxyurl.Allow
-}
-
-// Expect is the known answer of a page.
-type Expect struct {
-	// Status is the HTTP status, from 200 to 599. Default: 200.
-	Status int
-	// Contains is a text that the body has within its first 64 KiB; from 1 to
-	// 1,024 bytes. There is no default: a status alone proves nothing.
-	Contains string
 }
 
 // Source is one list of candidates.
@@ -168,37 +148,18 @@ type Probe struct {
 	// the same cycle, until it has passed Rise times; from 0 to 10m. Default: 5s.
 	// Zero asks again at once, which proves less: many a proxy answers once.
 	ConfirmAfter time.Duration
+	// ConnectTimeout is the time for the connection to the proxy alone, from 100ms to
+	// 5m; a longer one than Timeout counts as that. Default: 4s, in which a lost first
+	// packet is sent again twice (after 1 s and 3 s, RFC 6298). Lowering it lets go of
+	// dead candidates sooner and loses distant proxies where packets are lost.
+	ConnectTimeout time.Duration
+	// ProxyCAFile is a PEM file of roots that are trusted besides the system's for
+	// the certificates of https proxies. Default: empty. A worker's client has to
+	// trust them too.
+	ProxyCAFile string
 	// Concurrency is the most probes at once, from 1 to 10,000. Default: 512.
 	// Raising it shortens cycles and needs descriptors, memory and bandwidth.
 	Concurrency int
-}
-
-// Eligibility holds a pool's rules.
-type Eligibility struct {
-	// Schemes are those that members may speak, the most wanted first: http,
-	// https (TLS to the proxy itself), socks4, socks4a, socks5. Default: [http, socks5]. A proxy that speaks
-	// several is a member by the first of them that passes.
-	Schemes []proxyurl.Scheme
-	// Require is what a proxy must be proven to do: "http" (plain requests pass),
-	// "tls" (tunnels pass, unbroken). Default: [http, tls]. Each needs a judge that
-	// shows it.
-	Require []probe.Capability
-	// MaxLatency is the most time that any one check of a probe may take.
-	// Default: 0, no limit besides Probe.Timeout. Lowering it makes a pool faster
-	// and smaller.
-	MaxLatency time.Duration
-	// MinJudges is how many judges have to be content before a proxy becomes a
-	// member, from 1 to 10. Default: 2 where the pool has two judges, else 1. At 1 a
-	// proxy that works for the judge and for no other host comes in; above the number
-	// of judges that are well, none does.
-	MinJudges int
-	// Rise is how many passes in a row admit a proxy, from 1 to 100. Default: 2.
-	// At 1, every proxy that answers once comes in, and half of them fail next.
-	Rise int
-	// Fall is how many failures in a row retire a member, from 1 to 100.
-	// Default: 2. Raising it keeps proxies that fail now and then, and dead ones
-	// for longer.
-	Fall int
 }
 
 // Guard keeps one bad cycle from emptying a pool.

@@ -39,12 +39,18 @@ socket:
   path: /run/evenpool/evenpool.sock
   mode: "0660"
 state_dir: /var/lib/evenpool
+max_dials_per_second: 1000
+geoip:
+  country: ""
+  asn: ""
 judges:
   - name: mine
     http: http://judge.example.org/
     https: https://judge.example.org/
+    key_file: ""
     ca_file: ""
     allow_addresses: []
+targets: []
 sources:
   - name: mylist
     url: https://example.org/http.txt
@@ -68,6 +74,8 @@ pools:
     probe:
       schedule: "*/5 * * * *"
       timeout: 8s
+      connect_timeout: 4s
+      proxy_ca_file: ""
       confirm_after: 5s
       concurrency: 512
     eligibility:
@@ -77,8 +85,30 @@ pools:
       require:
         - http
         - tls
-      max_latency: 0s
+      banned_file: ""
+      networks: []
+      not_networks: []
+      ports: []
       min_judges: 1
+      anonymity: ""
+      accept_claimed: false
+      exit_countries: []
+      not_countries: []
+      exit_asns: []
+      not_asns: []
+      require_targets: []
+      max_latency:
+        connect: 0s
+        first_byte: 0s
+        total: 0s
+        over: 1
+        quantile: p90
+      min_success:
+        percent: 0%
+        over: 20
+      max_exit_changes: any
+      max_age: 0s
+      quarantine: 24h
       rise: 2
       fall: 2
     guard:
@@ -117,15 +147,30 @@ socket:
   path: /run/ep.sock
   mode: 0600
 state_dir: /srv/evenpool
+max_dials_per_second: 0
+geoip: {country: /srv/country.mmdb, asn: /srv/asn.mmdb}
 judges:
   - name: mine
     http: http://127.0.0.1:8081/
     https: https://127.0.0.1:8443/
+    key_file: /etc/evenpool/judge.key
     ca_file: /etc/evenpool/judge.pem
     allow_addresses: [127.0.0.1, "::1"]
   - name: page
     https: https://example.org/robots.txt
     expect: {status: 404, contains: "User-agent: *"}
+  - name: azenv
+    http: http://echo.example.org/azenv.php
+    echo: {nonce: "header:X-Nonce", format: env, address: REMOTE_ADDR, headers: HTTP_}
+targets:
+  - name: shop
+    url: https://shop.example.org/
+    status: 404
+    headers: {content-type: "^text/"}
+    body: "(?i)sorry"
+    min_interval: 1m
+    ca_file: /etc/evenpool/shop.pem
+    allow_addresses: [10.0.0.0/8]
 sources:
   - name: mylist
     url: file:///etc/evenpool/own.txt
@@ -147,12 +192,34 @@ pools:
     sources: [mylist]
     judges: [page, mine]
     max_candidates: 2000000
-    probe: {schedule: "0  6 * * mon", timeout: 2m30s, confirm_after: 0, concurrency: 1}
-    eligibility: {schemes: [socks4a, socks4], require: [tls], max_latency: 1500ms, rise: 1, fall: 3}
+    probe: {schedule: "0  6 * * mon", timeout: 2m30s, connect_timeout: 10s, proxy_ca_file: /p.pem, confirm_after: 0, concurrency: 1}
+    eligibility:
+      schemes: [socks4a, socks4]
+      require: [tls, http]
+      banned_file: /etc/evenpool/banned.txt
+      networks: [9.0.0.0/8]
+      not_networks: [9.1.0.0/16, 1.2.3.4]
+      ports: [8080, 8000-8999]
+      min_judges: 1
+      anonymity: elite
+      accept_claimed: true
+      exit_countries: [DE, "NO"]
+      not_countries: [US]
+      exit_asns: [3320, 3215]
+      not_asns: [4294967295]
+      require_targets: [shop]
+      max_latency: {connect: 1s, first_byte: 2s, total: 1500ms, over: 10, quantile: max}
+      min_success: {percent: 80%, over: 10}
+      max_exit_changes: 0
+      max_age: 720h
+      quarantine: 0
+      rise: 1
+      fall: 3
     guard: {max_retired: 0%, panic_above: 100%, max_freeze: 1h30m}
     allocation: {start: 100, restore: keep, forget_after: 1h}
   - name: mail_2-x
     sources: [other]
+    eligibility: {max_latency: 1500ms, min_success: 50%}
 `
 
 // What policy show prints is the same configuration.

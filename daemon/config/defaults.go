@@ -3,9 +3,6 @@ package config
 import (
 	"cmp"
 	"time"
-
-	"evenpool/probe"
-	"evenpool/sources/proxyurl"
 )
 
 // Defaults are those that depend on how the daemon was started, and so come from
@@ -17,9 +14,10 @@ type Defaults struct {
 
 func (d Defaults) config() *Config {
 	return &Config{
-		Redis:    Redis{PoolSize: 8},
-		Socket:   Socket{Path: cmp.Or(d.SocketPath, "/run/evenpool/evenpool.sock"), Mode: 0o660},
-		StateDir: cmp.Or(d.StateDir, "/var/lib/evenpool"),
+		Redis:             Redis{PoolSize: 8},
+		Socket:            Socket{Path: cmp.Or(d.SocketPath, "/run/evenpool/evenpool.sock"), Mode: 0o660},
+		StateDir:          cmp.Or(d.StateDir, "/var/lib/evenpool"),
+		MaxDialsPerSecond: 1000,
 	}
 }
 
@@ -41,17 +39,13 @@ func defaultPool() Pool {
 	return Pool{
 		MaxCandidates: 200_000,
 		Probe: Probe{
-			Schedule:     mustSchedule("*/5 * * * *"),
-			Timeout:      8 * time.Second,
-			ConfirmAfter: 5 * time.Second,
-			Concurrency:  512,
+			Schedule:       mustSchedule("*/5 * * * *"),
+			Timeout:        8 * time.Second,
+			ConnectTimeout: 4 * time.Second,
+			ConfirmAfter:   5 * time.Second,
+			Concurrency:    512,
 		},
-		Eligibility: Eligibility{
-			Schemes: []proxyurl.Scheme{proxyurl.HTTP, proxyurl.SOCKS5},
-			Require: []probe.Capability{probe.HTTP, probe.TLS},
-			Rise:    2,
-			Fall:    2,
-		},
+		Eligibility: defaultEligibility(),
 		Guard: Guard{
 			MaxRetired: 20,
 			PanicAbove: 50,

@@ -87,6 +87,15 @@ func TestExampleStatesTheDefaults(t *testing.T) {
     https: https://www.example.org/robots.txt
     expect:
       contains: "User-agent"
+  - name: echo
+    https: https://echo.example.org/get
+    echo:
+      format: json
+      address: origin
+      headers: headers
+targets:
+  - name: shop
+    url: https://www.example.org/
 sources:
   - name: mylist
     url: https://www.example.org/http.txt

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// All keys of the file, with their limits, are here and nowhere else: reading,
+// All keys of the file, with their limits, are here, those of eligibility in
+// eligibility.go, and nowhere else: reading,
 // showing and the test of the example go through these functions. Defaults are
 // in defaults.go, what spans several keys is in check.go.
 
@@ -18,9 +20,12 @@ func (c *Config) keys(s *section) {
 	s.sub("redis", c.Redis.keys)
 	s.sub("socket", c.Socket.keys)
 	value(s, "state_dir", &c.StateDir, filePath(1, maxPathBytes))
-	items(s, "judges", &c.Judges, defaultJudge, judgeKeys)
-	items(s, "sources", &c.Sources, defaultSource, sourceKeys)
-	items(s, "pools", &c.Pools, defaultPool, poolKeys)
+	value(s, "max_dials_per_second", &c.MaxDialsPerSecond, whole(0, 100_000))
+	s.sub("geoip", c.GeoIP.keys)
+	items(s, "judges", &c.Judges, 1, defaultJudge, judgeKeys)
+	items(s, "targets", &c.Targets, 0, defaultTarget, targetKeys)
+	items(s, "sources", &c.Sources, 1, defaultSource, sourceKeys)
+	items(s, "pools", &c.Pools, 1, defaultPool, poolKeys)
 	s.need("judges", "who is asked through the proxies")
 	s.need("sources", "where candidates come from")
 	s.need("pools", "at least one, with a name")
@@ -49,9 +54,15 @@ func judgeKeys(s *section, j *Judge) {
 	if s.knows("expect") && j.Expect != nil {
 		s.sub("expect", j.Expect.keys)
 	}
+	if s.has("echo") {
+		j.Echo = &Echo{Nonce: "query:nonce"}
+	}
+	if s.knows("echo") && j.Echo != nil {
+		s.sub("echo", j.Echo.keys)
+	}
+	value(s, "key_file", &j.KeyFile, filePath(0, maxPathBytes))
 	value(s, "ca_file", &j.CAFile, filePath(0, maxPathBytes))
 	list(s, "allow_addresses", (*[]netip.Prefix)(&j.AllowAddresses), prefix())
-	s.notYet("key_file")
 	s.need("name", "one that pools can refer to")
 	if s.r != nil && !s.has("http") && !s.has("https") {
 		s.r.fail(s.at("http"), "is missing, and so is https; write at least one")
@@ -62,6 +73,38 @@ func (e *Expect) keys(s *section) {
 	value(s, "status", &e.Status, whole(200, 599))
 	value(s, "contains", &e.Contains, text(between(1, 1024)))
 	s.need("contains", "a text that the page has; a status alone proves nothing")
+}
+
+func (e *Echo) keys(s *section) {
+	value(s, "nonce", &e.Nonce, text(func(s string) error {
+		if (probe.Echo{Nonce: s, Format: "json", Address: "a"}).Check() != nil {
+			return errors.New("expected query:NAME or header:NAME")
+		}
+		return nil
+	}))
+	value(s, "format", &e.Format, member([]string{"json", "env"}))
+	value(s, "address", &e.Address, text(between(1, 100)))
+	value(s, "headers", &e.Headers, text(between(0, 100)))
+	s.need("format", "json or env")
+	s.need("address", "where the asker's address stands, such as origin or REMOTE_ADDR")
+}
+
+func targetKeys(s *section, t *Target) {
+	value(s, "name", &t.Name, name())
+	value(s, "url", &t.URL, targetURL())
+	value(s, "status", &t.Status, anyStatus())
+	patterns(s, "headers", &t.Headers)
+	value(s, "body", &t.Body, pattern())
+	value(s, "min_interval", &t.MinInterval, duration(100*time.Millisecond, 24*time.Hour))
+	value(s, "ca_file", &t.CAFile, filePath(0, maxPathBytes))
+	list(s, "allow_addresses", (*[]netip.Prefix)(&t.AllowAddresses), prefix())
+	s.need("name", "one that pools can refer to")
+	s.need("url", "the page that is asked for")
+}
+
+func (g *GeoIP) keys(s *section) {
+	value(s, "country", &g.Country, filePath(0, maxPathBytes))
+	value(s, "asn", &g.ASN, filePath(0, maxPathBytes))
 }
 
 func sourceKeys(s *section, o *Source) {
@@ -96,18 +139,10 @@ func poolKeys(s *section, p *Pool) {
 func (p *Probe) keys(s *section) {
 	value(s, "schedule", &p.Schedule, parsed(ParseSchedule))
 	value(s, "timeout", &p.Timeout, duration(100*time.Millisecond, 5*time.Minute))
+	value(s, "connect_timeout", &p.ConnectTimeout, duration(100*time.Millisecond, 5*time.Minute))
+	value(s, "proxy_ca_file", &p.ProxyCAFile, filePath(0, maxPathBytes))
 	value(s, "confirm_after", &p.ConfirmAfter, duration(0, 10*time.Minute))
 	value(s, "concurrency", &p.Concurrency, whole(1, 10_000))
-}
-
-func (e *Eligibility) keys(s *section) {
-	list(s, "schemes", &e.Schemes, scheme(probe.Schemes(), false))
-	list(s, "require", &e.Require, member(probe.Capabilities()))
-	value(s, "max_latency", &e.MaxLatency, duration(0, 5*time.Minute))
-	value(s, "min_judges", &e.MinJudges, whole(1, 10))
-	value(s, "rise", &e.Rise, whole(1, 100))
-	value(s, "fall", &e.Fall, whole(1, 100))
-	s.notYet("anonymity")
 }
 
 func (g *Guard) keys(s *section) {

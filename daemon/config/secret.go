@@ -53,19 +53,28 @@ func (r Redis) Password(credentialsDir string) (string, error) {
 // RootCAs returns the roots for this judge's certificates: nil, the system's,
 // without a CAFile; else the system's and those of CAFile.
 func (j Judge) RootCAs() (*x509.CertPool, error) {
-	if j.CAFile == "" {
+	roots, err := rootsFrom(j.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: ca_file: %w", j.Name, err)
+	}
+	return roots, nil
+}
+
+// rootsFrom returns the system's roots and those of a file; nil for no file.
+func rootsFrom(path string) (*x509.CertPool, error) {
+	if path == "" {
 		return nil, nil
 	}
-	pem, err := readSmall(j.CAFile, maxRootsBytes)
+	pem, err := readSmall(path, maxRootsBytes)
 	if err != nil {
-		return nil, fmt.Errorf("judge %s: read ca_file: %w", j.Name, err)
+		return nil, err
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // a host without roots of its own; those of the file are enough
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("judge %s: ca_file %s has no certificate in PEM form", j.Name, j.CAFile)
+		return nil, fmt.Errorf("%s has no certificate in PEM form", path)
 	}
 	return pool, nil
 }

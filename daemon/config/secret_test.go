@@ -77,7 +77,7 @@ func TestRootCAs(t *testing.T) {
 		t.Errorf("a file without certificates: %v", err)
 	}
 	_, err = Judge{Name: "mine", CAFile: "/nonexistent"}.RootCAs()
-	if err == nil || !strings.HasPrefix(err.Error(), "judge mine: read ca_file: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "judge mine: ca_file: open /nonexistent: ") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -141,11 +141,6 @@ func (s *section) refuse(key, what string) {
 	s.r.fail(s.at(key), "%s", what)
 }
 
-// notYet refuses a key that comes with a later version.
-func (s *section) notYet(key string) {
-	s.refuse(key, "is not in this version; remove it")
-}
-
 // sub goes through the section at key.
 func (s *section) sub(key string, keys func(*section)) {
 	if s.r == nil {
@@ -212,8 +207,8 @@ func list[T comparable](s *section, key string, p *[]T, k kind[T]) {
 	}
 }
 
-// items goes through a list of sections; fresh makes one with its defaults.
-func items[T any](s *section, key string, p *[]T, fresh func() T, keys func(*section, *T)) {
+// items goes through a list of at least that many (none or one) sections; fresh makes one with its defaults.
+func items[T any](s *section, key string, p *[]T, least int, fresh func() T, keys func(*section, *T)) {
 	if s.r == nil {
 		shown := make([]any, len(*p))
 		for i := range *p {
@@ -232,7 +227,7 @@ func items[T any](s *section, key string, p *[]T, fresh func() T, keys func(*sec
 	if !ok {
 		return
 	}
-	if len(entries) == 0 {
+	if len(entries) < least {
 		s.r.fail(s.at(key), "is empty; write at least one")
 	}
 	for i, entry := range entries {
