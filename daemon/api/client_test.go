@@ -345,7 +345,7 @@ func TestWireForm(t *testing.T) {
 		`{"proxy":"203.0.113.7:8080","count":1,"since":"2024-05-06T07:08:09.12Z"}`: Member{Proxy: "203.0.113.7:8080", Count: 1, Since: at},
 		`{"name":"l","url":"u","state":"","stale":false,"candidates":0,"new":0,"duplicates":0,"rejects":{},"refused":{"never-proxy-port":2},"samples":[]}`: Source{
 			Name: "l", URL: "u", Refused: Counts{"never-proxy-port": 2}},
-		`{"proxy":"","state":"member","count":0,"schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"results":[],"text":""}`: Why{
+		`{"proxy":"","state":"member","count":0,"schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"exits":[],"targets":[],"rounds":[],"results":[],"text":""}`: Why{
 			State: StateMember, Count: &count},
 	} {
 		got, err := json.Marshal(v)
