@@ -136,11 +136,19 @@ func FuzzReadResponse(f *testing.F) {
 		}
 		for name, values := range theirs.Header {
 			// net/http puts the length into one where it was said twice.
-			if name != "Content-Length" && !slices.Equal(ours.header[name], values) {
+			if name != "Content-Length" && !slices.EqualFunc(ours.header[name], values, sameValue) {
 				t.Fatalf("header %q is %q, by net/http %q", name, ours.header[name], values)
 			}
 		}
 	})
+}
+
+// sameValue: a folded value that ends in an empty line keeps a space with net/http, which
+// belongs to no value (RFC 9112 section 5.1); how many stand for a fold is left open
+// (section 5.2).
+func sameValue(a, b string) bool {
+	folded := strings.HasSuffix(b, " ") || strings.Contains(b, "  ")
+	return a == b || folded && slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
 func readByNetHTTP(data []byte) (*http.Response, []byte, error) {
