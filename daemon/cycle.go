@@ -41,6 +41,7 @@ type cycle struct {
 	flooding   sync.Mutex
 	flood      sources.Flood // what was asked in this cycle; under flooding
 	frozen     time.Time     // since when the pool is frozen; zero for not
+	barred     int           // candidates that were not asked, since rules bar them
 	report     api.Cycle
 	guardState string
 	guardWhy   string
@@ -75,6 +76,7 @@ func (c *cycle) run(ctx context.Context) error {
 	if err := c.ensure(ctx); err != nil {
 		return err
 	}
+	c.refreshFiles()
 	if c.unoffered.Swap(false) {
 		c.offerAll(ctx)
 	}
@@ -104,9 +106,8 @@ func (c *cycle) members(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.size = len(members)
 	offers := make([]alloc.Offer, 0, len(members))
-	endpoints := make([]string, 0, len(members))
+	urls := make([]proxyurl.URL, 0, len(members))
 	var foreign []alloc.Settlement
 	for _, m := range members {
 		u, err := proxyurl.ParseURL(m.Member)
@@ -118,7 +119,7 @@ func (c *cycle) members(ctx context.Context) error {
 		// A member that somebody else put into the set has no record yet.
 		rec := c.named(u.Endpoint, probe.Record{Member: m.Member, FirstSeen: c.start})
 		offers = append(offers, alloc.Offer{Endpoint: u.Endpoint.String(), Record: rec.Encode()})
-		endpoints = append(endpoints, u.Endpoint.String())
+		urls = append(urls, u)
 	}
 	if len(foreign) > 0 {
 		// Others put them there. They cannot be probed, and no worker can use them.
@@ -130,6 +131,11 @@ func (c *cycle) members(ctx context.Context) error {
 	if _, err := c.store.Offer(ctx, offers, c.start); err != nil {
 		return err
 	}
+	endpoints, err := c.retireBarred(ctx, urls)
+	if err != nil {
+		return err
+	}
+	c.size = len(endpoints)
 	claimed, err := c.store.ClaimThese(ctx, endpoints, c.horizon, c.claimUntil())
 	if err != nil {
 		return errors.Join(err, c.giveBack(ctx, claimed, at(c.start)))
@@ -251,7 +257,7 @@ func (c *cycle) end(ctx context.Context, err error) {
 	}
 	attrs := []any{"duration", time.Since(c.start).Round(time.Millisecond), "members", c.report.ProbedMembers,
 		"candidates", c.report.ProbedCandidates, "admitted", c.report.Admitted, "retired", c.report.Retired,
-		"held", c.report.Held, "put_off", c.report.PutOff, "forgotten", c.report.Forgotten, "void_slices", c.report.VoidSlices, "outcomes", c.report.Outcomes}
+		"held", c.report.Held, "put_off", c.report.PutOff, "barred", c.barred, "forgotten", c.report.Forgotten, "void_slices", c.report.VoidSlices, "outcomes", c.report.Outcomes}
 	if err != nil {
 		c.log.Error("the cycle ended early", append(attrs, "err", err)...)
 		return

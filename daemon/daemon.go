@@ -55,17 +55,26 @@ type Daemon struct {
 	sources []*source
 	pools   []*pool
 
-	observer *probe.Observer // of all pools' probes
+	// What all pools share.
+	observer *probe.Observer
+	geo      *GeoIP
+	targets  map[string]*target // by name
 }
 
 // New makes a daemon from a configuration that was checked, and takes what no two
 // daemons may have: the socket, on which connections wait until Run answers
 // them, and with the embedded store the state directory, from which it reads
 // what was saved. It asks neither Redis nor the network. ErrSocketTaken when
-// another daemon has the socket. Call Run, or Close.
+// another daemon has the socket; a *FilesError when a file that the configuration
+// names cannot be used. Call Run, or Close.
 func New(opts Options) (_ *Daemon, err error) {
 	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger,
-		observer: probe.NewObserver(probe.ObserverOptions{})}
+		observer: probe.NewObserver(probe.ObserverOptions{DialRate: float64(opts.Config.MaxDialsPerSecond)})}
+	files, err := openFiles(opts.Config)
+	if err != nil {
+		return nil, err
+	}
+	d.geo, d.targets = files.geo, files.targets
 	fetcher := sources.NewFetcher(sources.Options{UserAgent: "evenpool/" + opts.Version, Resolver: opts.Resolver,
 		Dir: filepath.Join(opts.Config.StateDir, "sources")})
 	byName := map[string]*source{}
@@ -73,14 +82,6 @@ func New(opts Options) (_ *Daemon, err error) {
 		s := newSource(cfg, fetcher, d.log)
 		d.sources = append(d.sources, s)
 		byName[cfg.Name] = s
-	}
-	judges := map[string]probe.Judge{}
-	for _, cfg := range opts.Config.Judges {
-		judge, err := newJudge(cfg)
-		if err != nil {
-			return nil, err
-		}
-		judges[cfg.Name] = judge
 	}
 	// The socket before the store: of two daemons with one configuration, the
 	// second is told of the first.
@@ -99,30 +100,15 @@ func New(opts Options) (_ *Daemon, err error) {
 		return nil, errors.Join(err, d.socket.Close())
 	}
 	d.store = store
-	for _, cfg := range opts.Config.Pools {
-		p := newPool(cfg, store.Pool(cfg.Name), d.observer, opts, d.log)
+	for i, cfg := range opts.Config.Pools {
+		p := newPool(cfg, store.Pool(cfg.Name), files.pools[i], d)
 		for _, name := range cfg.Sources {
 			p.sources = append(p.sources, byName[name])
 			byName[name].pools = append(byName[name].pools, p)
 		}
-		for _, name := range cfg.Judges {
-			p.judges = append(p.judges, judges[name])
-		}
 		d.pools = append(d.pools, p)
 	}
 	return d, nil
-}
-
-func newJudge(cfg config.Judge) (probe.Judge, error) {
-	roots, err := cfg.RootCAs()
-	if err != nil {
-		return probe.Judge{}, err
-	}
-	judge := probe.Judge{Name: cfg.Name, HTTP: cfg.HTTP, HTTPS: cfg.HTTPS, Allow: cfg.AllowAddresses, RootCAs: roots}
-	if cfg.Expect != nil {
-		judge.Expect = &probe.Expect{Status: cfg.Expect.Status, Contains: cfg.Expect.Contains}
-	}
-	return judge, nil
 }
 
 // Close gives back what New took. Run does it by itself.

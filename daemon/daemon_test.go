@@ -31,22 +31,7 @@ func TestTheLabIsJudgedRightly(t *testing.T) {
 			r := newRig(t, rigOptions{store: store.open})
 			cycle := r.cycleAfter(nil)
 			members := r.counts()
-			for _, p := range r.lab.Proxies() {
-				_, in := members[memberURL(p).Redacted()]
-				if in != p.Truth.Eligible {
-					t.Errorf("%s: member %v, want %v", p.Name, in, p.Truth.Eligible)
-				}
-				why, err := r.client.Why(t.Context(), r.pool, p.URL.Redacted())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(why.Results) == 0 || !slices.ContainsFunc(why.Results, func(res api.Result) bool { return res.Outcome == p.Truth.Outcome }) {
-					t.Errorf("%s: results %+v, want one with %s", p.Name, why.Results, p.Truth.Outcome)
-				}
-				if in != (why.State == api.StateMember) {
-					t.Errorf("%s: why says %s, members say %v", p.Name, why.State, in)
-				}
-			}
+			r.judgedRightly(members)
 			if cycle.Admitted != len(members) || cycle.Error != "" || cycle.Passed != 2*len(members) {
 				t.Errorf("the cycle says %+v, with %d members", cycle, len(members))
 			}
@@ -72,6 +57,27 @@ func TestTheLabIsJudgedRightly(t *testing.T) {
 				t.Errorf("the next cycle says %+v", again)
 			}
 		})
+	}
+}
+
+// judgedRightly compares what became of the lab's proxies with what it says of them.
+func (r *rig) judgedRightly(members map[string]int64) {
+	r.t.Helper()
+	for _, p := range r.lab.Proxies() {
+		_, in := members[memberURL(p).Redacted()]
+		if in != p.Truth.Eligible {
+			r.t.Errorf("%s: member %v, want %v", p.Name, in, p.Truth.Eligible)
+		}
+		why, err := r.client.Why(r.t.Context(), r.pool, p.URL.Redacted())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(why.Results) == 0 || !slices.ContainsFunc(why.Results, func(res api.Result) bool { return res.Outcome == p.Truth.Outcome }) {
+			r.t.Errorf("%s: results %+v, want one with %s", p.Name, why.Results, p.Truth.Outcome)
+		}
+		if in != (why.State == api.StateMember) {
+			r.t.Errorf("%s: why says %s, members say %v", p.Name, why.State, in)
+		}
 	}
 }
 

@@ -5,16 +5,22 @@ import (
 	"time"
 )
 
-// maxBackoffSteps caps how many runs of the schedule a dead candidate waits.
-const maxBackoffSteps = 32
+const (
+	// maxBackoffSteps caps how many runs of the schedule a dead candidate waits.
+	maxBackoffSteps = 32
+	// maxWorkingSteps caps it for one that works and breaks another rule, such as one
+	// that is too slow: that may be over soon.
+	maxWorkingSteps = 4
+)
 
 // dueInput is what is known of an endpoint when its next probe is planned.
 type dueInput struct {
 	now, nextRun time.Time     // nextRun: the schedule's next run
 	interval     time.Duration // between two runs of the schedule
 	member       bool
-	passes       int // passes in a row
-	fails        int // counted failures in a row
+	passes       int  // passes in a row
+	fails        int  // counted failures in a row
+	works        bool // it did all that was asked for when it was asked last
 	rise         int
 	confirmAfter time.Duration
 	spread       time.Duration // candidates come this much before the run at most
@@ -23,7 +29,7 @@ type dueInput struct {
 // nextProbe says when an endpoint is to be probed again. Members, and whatever
 // is not decided, come with the next run; a newcomer on its way in comes within
 // the same cycle; a dead candidate waits twice as many runs after each failure,
-// up to a cap, at a random place in the second half of that wait, so that those
+// up to a cap that is lower for one that works, at a random place in the second half of that wait, so that those
 // that died together do not come back together.
 //
 // Candidates of one run are due within spread before it. They are claimed by their
@@ -38,7 +44,11 @@ func nextProbe(in dueInput, random *rand.Rand) time.Time {
 	}
 	steps := 1
 	if in.fails > 0 {
-		steps = min(1<<min(in.fails-1, 30), maxBackoffSteps)
+		most := maxBackoffSteps
+		if in.works {
+			most = maxWorkingSteps
+		}
+		steps = min(1<<min(in.fails-1, 30), most)
 		if steps > 2 {
 			steps -= random.IntN(steps / 2)
 		}

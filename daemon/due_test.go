@@ -13,6 +13,7 @@ func TestH6_DeadCandidatesBackOff(t *testing.T) {
 		name               string
 		member             bool
 		passes, fails      int
+		works              bool
 		earliest, latest   time.Duration // after the next run
 		withinTheSameCycle bool
 	}{
@@ -24,11 +25,12 @@ func TestH6_DeadCandidatesBackOff(t *testing.T) {
 		{name: "second: the one after it", fails: 2, earliest: 5 * time.Minute, latest: 5 * time.Minute},
 		{name: "third: within four", fails: 3, earliest: 10 * time.Minute, latest: 15 * time.Minute},
 		{name: "sixth: within 32", fails: 6, earliest: 80 * time.Minute, latest: 155 * time.Minute},
+		{name: "one that works and is too slow: within four", fails: 1000, works: true, earliest: 10 * time.Minute, latest: 15 * time.Minute},
 		{name: "capped", fails: 1000, earliest: 80 * time.Minute, latest: 155 * time.Minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in := base
-			in.member, in.passes, in.fails = tc.member, tc.passes, tc.fails
+			in.member, in.passes, in.fails, in.works = tc.member, tc.passes, tc.fails, tc.works
 			random := rand.New(rand.NewPCG(1, 2))
 			for range 100 {
 				got := nextProbe(in, random)

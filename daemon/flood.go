@@ -69,16 +69,19 @@ func admitted(ctx context.Context, addr netip.Addr) error {
 
 var errPutOff = errors.New("enough candidates of this address or network were asked")
 
-// admitting has the addresses counted that a candidate's name leads to: a thousand
-// names may be one victim. An item whose name leads to none that may still be asked
-// waits for its turn.
+// admitting leaves out what the rules do not want of the addresses that a name leads
+// to, and has the others counted, members' apart: a thousand names may be one victim.
+// A candidate whose name leads to none that may still be asked waits for its turn.
 func (c *cycle) admitting(ctx context.Context, it *item, allow proxyurl.Allow) context.Context {
-	if _, isAddr := it.endpoint.Addr(); isAddr || it.isMember {
+	if _, isAddr := it.endpoint.Addr(); isAddr {
 		return ctx
 	}
 	turns := map[netip.Addr]int{} // it is dialled once for each scheme and question
 	some := false                 // an address was admitted
 	return context.WithValue(ctx, admitKey{}, func(addr netip.Addr) error {
+		if err := c.rules.Admit(addr); err != nil || it.isMember {
+			return err
+		}
 		turn, known := turns[addr]
 		if !known {
 			c.flooding.Lock()

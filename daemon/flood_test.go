@@ -210,7 +210,7 @@ func TestL4_WhatIsNotAskedDoesNotCount(t *testing.T) {
 // A thousand names may be one victim: what they resolve to is counted where it is
 // dialled, once for each candidate, however often that is asked.
 func TestL4_NamesCountForTheirAddresses(t *testing.T) {
-	c := &cycle{}
+	c := &cycle{pool: &pool{rules: probe.Rules{NotNetworks: []netip.Prefix{mustPrefix("7.7.7.0/24")}}}}
 	ask := func(it *item, addrs ...string) (admitted int) {
 		ctx := c.admitting(t.Context(), it, proxyurl.Allow{mustPrefix("9.9.9.0/24")})
 		admit, ok := ctx.Value(admitKey{}).(func(netip.Addr) error)
@@ -238,12 +238,17 @@ func TestL4_NamesCountForTheirAddresses(t *testing.T) {
 	if it := named(8); ask(it, "9.9.9.9") != 1 {
 		t.Error("an opened address is not dialled")
 	}
-	for name, it := range map[string]*item{
-		"a member":                {endpoint: mustEndpoint(t, "m.example.org:80"), isMember: true},
-		"what was counted before": {endpoint: mustEndpoint(t, "1.2.3.4:80")},
-	} {
-		if ctx := c.admitting(t.Context(), it, nil); ctx.Value(admitKey{}) != nil {
-			t.Errorf("%s is counted when it is dialled", name)
-		}
+	// Rules come first, and what they leave out is not counted, nor waits for a turn.
+	if it := named(9); ask(it, "7.7.7.7", "1.2.3.4", "5.6.7.8") != 1 || it.turn != 0 {
+		t.Errorf("one address is not wanted, one was asked enough: waits for %d turns", it.turn)
+	}
+	if it := named(10); ask(it, "7.7.7.7") != 0 || it.turn != 0 {
+		t.Errorf("the only address is not wanted: waits for %d turns", it.turn)
+	}
+	if it := (&item{endpoint: mustEndpoint(t, "m.example.org:80"), isMember: true}); ask(it, "1.2.3.4", "1.2.3.4", "7.7.7.7") != 2 || it.turn != 0 {
+		t.Error("a member is counted, or goes where the rules do not want it")
+	}
+	if ctx := c.admitting(t.Context(), &item{endpoint: mustEndpoint(t, "1.2.3.4:80")}, nil); ctx.Value(admitKey{}) != nil {
+		t.Error("what was counted before is counted when it is dialled")
 	}
 }

@@ -98,8 +98,8 @@ func (p *pool) forget(ctx context.Context, now, before time.Time, most int) (dro
 	return dropped, nil
 }
 
-// drop drops candidates, but not members and not what has passed a probe within the
-// time for which an unnamed candidate is kept. It says how many are gone, how many
+// drop drops candidates, but not members, nor what is in quarantine, nor what has
+// passed a probe within the time for which an unnamed candidate is kept. It says how many are gone, how many
 // were noted as spoken for, and how many of these not since before.
 func (p *pool) drop(ctx context.Context, now, before time.Time, list []alloc.Unnamed) (gone, moved, stay int, err error) {
 	what := make([]alloc.Forgetting, len(list))
@@ -114,7 +114,9 @@ func (p *pool) drop(ctx context.Context, now, before time.Time, list []alloc.Unn
 }
 
 // spokenFor says when something spoke for a candidate that no list names: it passed,
-// or it is a member. The zero time means that nothing did, lately.
+// it is a member, or it has to stay known since it broke a rule of safety: forgotten
+// and named again, it would be as good as new. The zero time means that nothing did,
+// lately.
 func (p *pool) spokenFor(u alloc.Unnamed, now time.Time) time.Time {
 	rec, err := probe.DecodeRecord(u.Record)
 	switch {
@@ -122,6 +124,8 @@ func (p *pool) spokenFor(u alloc.Unnamed, now time.Time) time.Time {
 		return time.Time{}
 	case rec.Member != "":
 		return now
+	case now.Sub(rec.Offended) < p.rules.Quarantine:
+		return rec.Offended
 	case now.Sub(rec.LastPass) < p.unnamedFor():
 		return rec.LastPass
 	}

@@ -39,19 +39,27 @@ func OpenGeoIP(country, asn string) (*GeoIP, error) {
 	if asn != "" {
 		g.asn, errs[1] = openKept(asn, maxGeoBytes, asnDB)
 	}
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := errors.Join(inKey("geoip.country", errs[0]), inKey("geoip.asn", errs[1])); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
+// inKey names the configuration's key that names the file.
+func inKey(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
 // Refresh reads the files that changed. It looks at their times alone otherwise. An
 // error says which cannot be used, once for each change.
 func (g *GeoIP) Refresh() (changed bool, err error) {
-	for _, f := range []*keptFile[geoDB]{g.country, g.asn} {
+	for key, f := range map[string]*keptFile[geoDB]{"geoip.country": g.country, "geoip.asn": g.asn} {
 		if f != nil {
 			did, e := f.refresh()
-			changed, err = changed || did, errors.Join(err, e)
+			changed, err = changed || did, errors.Join(err, inKey(key, e))
 		}
 	}
 	return changed, err

@@ -133,18 +133,18 @@ func TestGeoIPFilesThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(t, path, test.data)
-			if _, err := OpenGeoIP(path, ""); err == nil || !strings.HasPrefix(err.Error(), path+": "+test.want) {
+			if _, err := OpenGeoIP(path, ""); err == nil || !strings.HasPrefix(err.Error(), "geoip.country: "+path+": "+test.want) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	put(t, path, whole)
 	_, err := OpenGeoIP(dir, path+".missing")
-	if err == nil || err.Error() != dir+": not a regular file\n"+path+".missing: no such file or directory" {
+	if err == nil || err.Error() != "geoip.country: "+dir+": not a regular file\ngeoip.asn: "+path+".missing: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
 	_, err = OpenGeoIP("", path)
-	if err == nil || err.Error() != path+`: its type is "Example-Country", and it has no autonomous systems (autonomous_system_number or asn)` {
+	if err == nil || err.Error() != "geoip.asn: "+path+`: its type is "Example-Country", and it has no autonomous systems (autonomous_system_number or asn)` {
 		t.Errorf("got %v", err)
 	}
 }

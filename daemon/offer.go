@@ -73,9 +73,6 @@ func (p *pool) offerSource(ctx context.Context, s *source) error {
 			left = again.Left
 		}
 		if len(left) > 0 {
-			if o.cut == nil {
-				o.cut = api.Counts{}
-			}
 			o.cut[noRoom] += len(left)
 		}
 	}
@@ -100,15 +97,23 @@ type offering struct {
 func (p *pool) chooseFor(s *source, others []int, now time.Time) (o offering) {
 	order := dayOrder(p.cfg.Name, now)
 	lists := make([]named, len(p.sources))
+	at := slices.Index(p.sources, s)
+	barred := api.Counts{}
 	for i, each := range p.sources {
 		if each.usable() {
-			lists[i] = named{rank(order, each.endpoints()), each.cfg.AllowAddresses}
+			endpoints, kept := p.wanted(each.endpoints(), now)
+			lists[i] = named{rank(order, endpoints), each.cfg.AllowAddresses}
+			if i == at {
+				barred = kept
+			}
 		}
 	}
 	c := choose(lists, others, p.cfg.MaxCandidates)
-	at := slices.Index(p.sources, s)
 	records := recorder{pool: p, first: now, known: map[string][]byte{}}
-	o = offering{offers: make([]alloc.Offer, 0, len(lists[at].list)), cut: c.cut[at], demand: c.demand[at]}
+	o = offering{offers: make([]alloc.Offer, 0, len(lists[at].list)), cut: barred, demand: c.demand[at]}
+	for reason, n := range c.cut[at] {
+		o.cut[reason] += n
+	}
 	for _, r := range lists[at].list {
 		if _, ok := c.chosen[r.rank]; ok {
 			o.offers = append(o.offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: records.of(r.endpoint)})

@@ -27,12 +27,17 @@ type pool struct {
 	rules   probe.Rules
 	prober  *probe.Prober
 	judges  []probe.Judge
+	targets []*target   // those that it requires
+	banned  *bannedFile // nil: none
+	geo     *GeoIP
 	sources []*source
 	log     *slog.Logger
 	entry   cron.EntryID
 	seen    probe.Seen       // of us, by the judges in all control probes; the cycle's alone
 	nextRun func() time.Time // when cron begins the next cycle; members are due then
 	random  *rand.Rand       // used by the cycle alone, of which there is one at a time
+
+	controlled atomic.Int64 // control probes of judges so far: as often a judge may have been asked directly, and no more
 
 	unoffered  atomic.Bool // the lists have candidates that the store was not offered
 	lost       atomic.Bool // it was seen, and then was gone: a cycle is to build it again
@@ -57,22 +62,33 @@ type poolCounts struct {
 	at                  time.Time
 }
 
-func newPool(cfg config.Pool, store *alloc.Pool, observer *probe.Observer, opts Options, log *slog.Logger) *pool {
-	return &pool{
+func newPool(cfg config.Pool, store *alloc.Pool, files poolFiles, d *Daemon) *pool {
+	p := &pool{
 		cfg:   cfg,
 		store: store,
 		settle: alloc.SettlePolicy{
 			Start:       cfg.Allocation.Start,
 			Restore:     cfg.Allocation.Restore,
 			ForgetAfter: cfg.Allocation.ForgetAfter,
-			Host:        opts.Hostname,
+			Host:        d.opts.Hostname,
 		},
-		rules:  cfg.Eligibility.Rules(),
-		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, Resolver: opts.Resolver, Admit: admitted, Observer: observer}),
-		log:    log.With("pool", cfg.Name),
+		rules: cfg.Eligibility.Rules(),
+		prober: probe.New(probe.Options{Timeout: cfg.Probe.Timeout, ConnectTimeout: cfg.Probe.ConnectTimeout,
+			Resolver: d.opts.Resolver, Admit: admitted, ProxyRootCAs: files.proxyRoots, Observer: d.observer}),
+		judges: files.judges,
+		banned: files.banned,
+		geo:    d.geo,
+		log:    d.log.With("pool", cfg.Name),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		guard:  api.Guard{State: api.GuardNormal, Since: time.Now().UTC()},
 	}
+	if p.banned != nil { // a nil pointer in an interface is none
+		p.rules.Banned = p.banned
+	}
+	for _, name := range cfg.Eligibility.RequireTargets {
+		p.targets = append(p.targets, d.targets[name])
+	}
+	return p
 }
 
 // The fields of the pool's meta that are the daemon's.

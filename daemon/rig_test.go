@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"evenpool/alloc/alloctest"
 	"evenpool/daemon/api"
 	"evenpool/daemon/config"
+	"evenpool/probe"
 	"evenpool/probe/judge"
 	"evenpool/probe/lab"
 )
@@ -30,6 +32,7 @@ type rig struct {
 	t      *testing.T
 	lab    *lab.Lab
 	judge  *judge.Handler
+	judges []*rigJudge // of rigOptions.judges
 	sick   atomic.Bool // the judge answers 500
 	dir    string
 	client *api.Client
@@ -38,6 +41,7 @@ type rig struct {
 	judgeHTTP, judgeHTTPS *httptest.Server
 	storeOptions          alloc.Options
 	yaml                  string
+	daemon                *Daemon
 	stop                  func() error
 }
 
@@ -49,6 +53,10 @@ type rigOptions struct {
 	list       func(*rig) string              // the list; default: the lab's
 
 	confirmAfter string // default: 100ms
+
+	judges []string   // hosts of judges that sign, in place of the plain one
+	files  func(*rig) // makes what the configuration names
+	top    string     // YAML of the settings beside pools; DIR is the rig's directory there, and in pool
 }
 
 func newRig(t *testing.T, o rigOptions) *rig {
@@ -72,26 +80,33 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	t.Cleanup(r.judgeHTTPS.Close)
 	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.judgeHTTPS.Certificate().Raw})
 	r.write("judge.pem", string(root))
+	r.write("lab.pem", string(r.lab.CA()))
 	list := r.lab.ListText()
 	if o.list != nil {
 		list = o.list(r)
 	}
 	r.write("list.txt", list)
+	judges := fmt.Sprintf("  - {name: mine, http: %q, https: %q, ca_file: DIR/judge.pem, allow_addresses: [127.0.0.0/8]}\n", r.judgeHTTP.URL, r.judgeHTTPS.URL)
+	if o.judges != nil {
+		judges = r.signingJudges(o.judges)
+	}
+	if o.files != nil {
+		o.files(r)
+	}
 	r.storeOptions = o.store(t)
 	if o.pool == "" {
 		o.pool = "    eligibility: {schemes: [http, https, socks4, socks4a, socks5]}\n"
 	}
-	r.yaml = fmt.Sprintf(`
-socket: {path: %[1]s/evenpool.sock}
-state_dir: %[1]s/state
-judges:
-  - {name: mine, http: "%[2]s", https: "%[3]s", ca_file: %[1]s/judge.pem, allow_addresses: [127.0.0.0/8]}
-sources:
-  - {name: lab, url: "file://%[1]s/list.txt", allow_addresses: [127.0.0.0/8]}
+	r.yaml = strings.ReplaceAll(fmt.Sprintf(`
+socket: {path: DIR/evenpool.sock}
+state_dir: DIR/state
+%[1]sjudges:
+%[2]ssources:
+  - {name: lab, url: "file://DIR/list.txt", allow_addresses: [127.0.0.0/8]}
 pools:
-  - name: %[4]s
-    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: %[6]s, concurrency: 12}
-%[5]s`, r.dir, r.judgeHTTP.URL, r.judgeHTTPS.URL, r.pool, o.pool, cmp.Or(o.confirmAfter, "100ms"))
+  - name: %[3]s
+    probe: {schedule: "@every 1h", timeout: 4s, confirm_after: %[4]s, concurrency: 12, proxy_ca_file: DIR/lab.pem}
+%[5]s`, o.top, judges, r.pool, cmp.Or(o.confirmAfter, "100ms"), o.pool), "DIR/", r.dir+"/")
 	r.client = &api.Client{Socket: filepath.Join(r.dir, "evenpool.sock")}
 	r.start()
 	t.Cleanup(func() {
@@ -121,13 +136,14 @@ func (r *rig) start() {
 	cfg.Redis.URL = r.storeOptions.URL
 	ready := make(chan struct{})
 	d, err := New(Options{
-		Config: cfg, Password: r.storeOptions.Password, Version: "test", Hostname: "here",
+		Config: cfg, Password: r.storeOptions.Password, Version: "test", Hostname: "here", Resolver: allHere{},
 		Logger: slog.New(slog.NewTextHandler(testWriter{r.t}, nil)),
 		Ready:  func() { close(ready) },
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.daemon = d
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -141,6 +157,13 @@ func (r *rig) start() {
 		cancel()
 		return <-done
 	}
+}
+
+// allHere resolves every name to this host.
+type allHere struct{}
+
+func (allHere) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
 type testWriter struct{ t *testing.T }
@@ -214,4 +237,22 @@ func (r *rig) proxy(name string) lab.Proxy {
 	}
 	r.t.Fatalf("no %s in the lab", name)
 	return lab.Proxy{}
+}
+
+// changeRecord writes another record of a proxy, as a cycle would.
+func (r *rig) changeRecord(p *pool, endpoint string, change func(*probe.Record)) {
+	r.t.Helper()
+	known, err := p.store.Look(r.t.Context(), endpoint)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rec, err := probe.DecodeRecord(known.Record)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	change(&rec)
+	settled, err := p.store.Settle(r.t.Context(), []alloc.Settlement{{Endpoint: endpoint, Version: known.Version, Record: rec.Encode(), Action: alloc.Keep}}, p.settle)
+	if err != nil || settled[0].Stale {
+		r.t.Fatalf("change the record of %s: %+v, %v", endpoint, settled, err)
+	}
 }

@@ -20,6 +20,7 @@ type item struct {
 	record   probe.Record // before the slice, then after it
 	isMember bool         // it was a member before the slice
 	wasGood  bool         // and its last round did not fail
+	waits    bool         // it comes back in this cycle, for targets' turns
 	begun    bool         // its round was begun
 	probed   bool         // its round was carried out, and nobody cancelled it
 	turn     int          // it waits for so many runs behind its neighbours; 0: it does not
@@ -34,6 +35,9 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	items := c.items(claimed)
 	if !members {
 		var err error
+		if items, err = c.settleBarred(ctx, items); err != nil || len(items) == 0 {
+			return err
+		}
 		if items, err = c.putOffFloods(ctx, items); err != nil || len(items) == 0 {
 			return err
 		}
@@ -74,8 +78,12 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 
 // plan is what a slice asks, of the judges that are well.
 func (c *cycle) plan(well func(string, probe.Capability) bool) (probe.Plan, []probe.Capability, error) {
+	targets := make([]probe.Target, len(c.targets))
+	for i, t := range c.targets {
+		targets[i] = t.Target
+	}
 	return probe.NewPlan(probe.PlanOptions{Judges: c.judges, Require: c.rules.Require,
-		MinJudges: c.cfg.Eligibility.MinJudges, Seen: c.seen, Well: well})
+		MinJudges: c.rules.MinJudges, Targets: targets, Seen: c.seen, Well: well})
 }
 
 // items reads what was claimed. A record that cannot be read begins anew.
@@ -101,75 +109,6 @@ func (c *cycle) items(claimed []alloc.Claimed) []*item {
 		items = append(items, it)
 	}
 	return items
-}
-
-// controls are the answers of the judges to the control probes.
-type controls map[string]probe.Check
-
-func controlKey(judge string, c probe.Capability) string { return judge + " " + string(c) }
-
-func (cs controls) well(judge string, c probe.Capability) bool {
-	return cs[controlKey(judge, c)].Outcome == probe.OK
-}
-
-// control asks every judge directly for all that it is needed for.
-func (c *cycle) control(ctx context.Context) controls {
-	var (
-		mu     sync.Mutex
-		group  sync.WaitGroup
-		result = controls{}
-		list   []api.Judge
-	)
-	for _, judge := range c.judges {
-		for _, capability := range c.rules.Require {
-			if !judge.Shows(capability) {
-				continue
-			}
-			group.Go(func() {
-				check, seen := c.prober.Control(ctx, judge, capability)
-				mu.Lock()
-				defer mu.Unlock()
-				c.seen.Add(seen)
-				result[controlKey(judge.Name, capability)] = check
-			})
-		}
-	}
-	group.Wait()
-	if ctx.Err() != nil {
-		return result // cancelled: no word on the judges
-	}
-	now := time.Now().UTC()
-	for _, judge := range c.judges {
-		for _, capability := range c.rules.Require {
-			if check, ok := result[controlKey(judge.Name, capability)]; ok {
-				list = append(list, api.Judge{Name: judge.Name, Capability: string(capability), Well: check.Outcome == probe.OK,
-					Outcome: string(check.Outcome), Detail: check.Detail, CheckedAt: now})
-			}
-		}
-	}
-	c.noteControls(list)
-	return result
-}
-
-// noteControls keeps the judges' state for status and says each change once.
-func (p *pool) noteControls(list []api.Judge) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, now := range list {
-		was := true
-		for _, before := range p.controls {
-			if before.Name == now.Name && before.Capability == now.Capability {
-				was = before.Well
-			}
-		}
-		if was && !now.Well {
-			p.log.Error("a judge does not answer rightly; what rests on it is not decided", "judge", now.Name,
-				"capability", now.Capability, "outcome", now.Outcome, "detail", now.Detail)
-		} else if !was && now.Well {
-			p.log.Info("a judge answers rightly again", "judge", now.Name, "capability", now.Capability)
-		}
-	}
-	p.controls = list
 }
 
 // probe carries out the items' rounds, in random order, so many at once as is
@@ -216,9 +155,11 @@ func (c *cycle) probeItem(ctx context.Context, it *item, plan probe.Plan) {
 			c.log.Error("a probe panicked", "endpoint", it.endpoint.Redacted(), "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	job := probe.Job{Endpoint: it.endpoint, Schemes: c.rules.TryOrder(it.record), Allow: c.allow(it.record), Member: it.isMember}
+	job := probe.Job{Endpoint: it.endpoint, Schemes: c.rules.TryOrder(it.record), Allow: c.allow(it.record), Member: it.isMember,
+		Targets: c.sendTo(it), Turn: func(name string) func() { return c.target(name).turn() }}
 	it.round.Results = c.prober.Round(c.admitting(ctx, it, job.Allow), plan, job)
-	it.round.At = time.Now()
+	it.round.At, it.round.Geo = time.Now(), c.geo.Geo()
+	c.reached(it)
 	it.probed = ctx.Err() == nil && it.turn == 0
 }
 
@@ -228,6 +169,7 @@ func (c *cycle) decide(items []*item, well func(string, probe.Capability) bool) 
 		if !it.probed {
 			continue
 		}
+		c.proven(it)
 		it.round.Verdict = c.rules.Judge(it.record, it.round, well)
 		it.record = it.record.After(it.round)
 		it.decision = c.rules.Decide(it.record, it.round.Verdict)
@@ -277,7 +219,7 @@ func (c *cycle) settleItems(ctx context.Context, items []*item, members bool) er
 			c.log.Debug("settled", "endpoint", it.endpoint.Redacted(), "change", s.Change, "reason", batch[i].Reason,
 				"count_before", s.CountBefore, "count_after", s.CountAfter, "policy", s.Policy)
 		}
-		if it.record.Member == "" && it.probed && it.record.Passes > 0 && it.record.Passes < c.rules.Rise {
+		if it.waits || it.record.Member == "" && it.probed && it.record.Passes > 0 && it.record.Passes < c.rules.Rise {
 			c.pending[it.claimed.Endpoint] = batch[i].Due
 			c.newcomers[it.claimed.Endpoint] = true
 		}
@@ -314,8 +256,14 @@ func (c *cycle) settlement(it *item, now time.Time) alloc.Settlement {
 	s.Due = nextProbe(dueInput{
 		now: now, nextRun: c.next, interval: c.cfg.Probe.Schedule.Interval(),
 		member: it.record.Member != "", passes: it.record.Passes, fails: it.record.Fails,
-		rise: c.rules.Rise, confirmAfter: c.cfg.Probe.ConfirmAfter, spread: c.grace,
+		works: len(it.record.Rounds) > 0 && it.record.Rounds[0].Worked,
+		rise:  c.rules.Rise, confirmAfter: c.cfg.Probe.ConfirmAfter, spread: c.grace,
 	}, c.random)
+	if bar := c.rules.Bar(it.endpoint, it.record, now); bar.Bars() {
+		s.Due = c.barDue(bar)
+	} else if at, ok := c.comeBack(it, now); ok {
+		s.Due, it.waits = at, true
+	}
 	s.Record = it.record.Encode()
 	return s
 }
