@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"evenpool/daemon"
 	"evenpool/daemon/api"
 	"evenpool/daemon/config"
+	"evenpool/probe/judge"
 	"evenpool/probe/lab"
 	"evenpool/sources/proxyurl"
 )
@@ -26,7 +28,7 @@ func demoCommand() *cli.Command {
 		Name:      "demo",
 		Usage:     "see it all work on this machine, without any network",
 		ArgsUsage: " ",
-		Description: `Starts a lab of good and bad proxies, a judge, and the daemon on the embedded
+		Description: `Starts a lab of good and bad proxies, two judges, and the daemon on the embedded
 store, all on loopback; shows the first cycle, who is in and why the others are
 out, and ten allocations; then stays up to be tried. It ends with 1 if anything
 is not as it should be.
@@ -61,14 +63,21 @@ type demo struct {
 }
 
 // demoConfig is what an operator would write.
-const demoConfig = `# Everything is on loopback, and opened for this judge and this list alone.
+const demoConfig = `# Everything is on loopback, and opened for these judges and this list alone.
 socket: {path: %[1]s/evenpool.sock}
 state_dir: %[1]s/state
-judges:
-  - name: demo
+judges:                                     # they sign, with the key that the daemon has too
+  - name: first
     http: %[2]s
     https: %[3]s
-    ca_file: %[4]s
+    key_file: %[1]s/judge.key
+    ca_file: %[1]s/judge.pem
+    allow_addresses: [127.0.0.0/8]
+  - name: second
+    http: %[4]s
+    https: %[5]s
+    key_file: %[1]s/judge.key
+    ca_file: %[1]s/judge.pem
     allow_addresses: [127.0.0.0/8]
 sources:
   - name: lab
@@ -76,8 +85,8 @@ sources:
     allow_addresses: [127.0.0.0/8]
 pools:
   - name: demo
-    probe: {schedule: "@every 1m", timeout: 4s, confirm_after: 2s}
-    eligibility: {schemes: [http, socks4, socks4a, socks5], require: [http, tls]}
+    probe: {schedule: "@every 1m", timeout: 3s, confirm_after: 1s, proxy_ca_file: %[1]s/lab.pem}
+    eligibility: {schemes: [http, https, socks4, socks4a, socks5], require: [http, tls]}
 `
 
 func (d *demo) run(ctx context.Context, exit bool) (err error) {
@@ -122,18 +131,19 @@ func (d *demo) close() {
 	}
 }
 
-// prepare starts the judge and the lab and writes the configuration.
+// prepare starts the judges and the lab and writes the configuration.
 func (d *demo) prepare(ctx context.Context) (*config.Config, error) {
-	judges, err := d.servers.listenJudges(ctx, judgePlace{addrs: []string{"127.0.0.1"}, caFile: filepath.Join(d.dir, "judge.pem")})
+	key := judge.NewKeyText()
+	judges, err := d.servers.listenJudges(ctx, judgePlace{addrs: []string{"127.0.0.1", secondJudge},
+		caFile: filepath.Join(d.dir, "judge.pem"), key: judge.Key(key)})
 	if err != nil {
 		return nil, err
 	}
-	at := judges[0]
-	if d.lab, err = lab.Start(ctx, lab.Options{}); err != nil {
+	if d.lab, err = lab.Start(ctx, lab.Options{Population: demoPopulation()}); err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf(demoConfig, d.dir, at.HTTP, at.HTTPS, at.CAFile)
-	for name, data := range map[string]string{"evenpool.yaml": text, "lab.txt": d.lab.ListText()} {
+	text := fmt.Sprintf(demoConfig, d.dir, judges[0].HTTP, judges[0].HTTPS, judges[1].HTTP, judges[1].HTTPS)
+	for name, data := range map[string]string{"evenpool.yaml": text, "lab.txt": d.lab.ListText(), "lab.pem": string(d.lab.CA()), "judge.key": key + "\n"} {
 		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(data), 0o600); err != nil {
 			return nil, err
 		}
@@ -146,6 +156,17 @@ func (d *demo) prepare(ctx context.Context) (*config.Config, error) {
 	fmt.Fprintf(d.out, "The configuration, %s:\n\n%s\n", filepath.Join(d.dir, "evenpool.yaml"), text)
 	fmt.Fprintf(d.out, "A lab of %d proxies on loopback, good and bad ones; the daemon does not know which.\n\n", len(d.lab.Proxies()))
 	return cfg, nil
+}
+
+// demoPopulation is one of each behaviour that the demo's judges can see through: they
+// have addresses for names, and on IPv4 alone.
+func demoPopulation() (population []lab.Spec) {
+	for _, k := range lab.Kinds() {
+		if !slices.Contains(k.Needs, lab.NeedName) && !slices.Contains(k.Needs, lab.NeedIPv6) {
+			population = append(population, lab.Spec{Behaviour: k.Behaviour, Count: 1})
+		}
+	}
+	return population
 }
 
 // show prints what the daemon does as it does it.
@@ -175,7 +196,7 @@ func (d *demo) showCycle(ctx context.Context) error {
 		pool, err := d.client.Pool(ctx, "demo")
 		if err == nil && !listed && pool.Candidates > 0 {
 			listed = true
-			say("%d candidates are being probed; a first pass is confirmed two seconds later", pool.Candidates)
+			say("%d candidates are being probed; a first pass is confirmed a second later", pool.Candidates)
 		}
 		members, _ := d.client.Members(ctx, "demo") // not yet, while the daemon starts
 		for _, m := range members {
@@ -203,7 +224,7 @@ func (d *demo) showCycle(ctx context.Context) error {
 func (d *demo) showVerdicts(ctx context.Context) error {
 	fmt.Fprintf(d.out, "\nWho is in, and why the others are out (`evenpool why PROXY` tells more):\n\n")
 	table := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROXY\tLISTED AS\tTHE LAB SAYS\tTHE DAEMON SAYS\tREASON\t")
+	fmt.Fprintln(table, "PROXY\tLISTED AS\tTHE LAB SAYS\tTHE DAEMON SAYS\tREASON\tANONYMITY\t")
 	wrong := 0
 	for _, p := range d.lab.Proxies() {
 		why, err := d.client.Why(ctx, "demo", p.URL.Redacted())
@@ -221,12 +242,16 @@ func (d *demo) showVerdicts(ctx context.Context) error {
 				break
 			}
 		}
-		if p.Truth.Eligible != (says == "in") || outcome != p.Truth.Outcome {
+		anonymity := ""
+		if why.Proven != nil && why.Proven.Verified {
+			anonymity = why.Proven.Anonymity + " (verified)"
+		}
+		if p.Truth.Eligible != (says == "in") || outcome != p.Truth.Outcome || says == "in" && anonymity != p.Truth.Anonymity+" (verified)" {
 			wrong++
 			mark = "<- WRONG, expected " + p.Truth.Outcome
 		}
 		truth := map[bool]string{true: "good: ", false: "bad: "}[p.Truth.Eligible] + p.Name
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", why.Proxy, p.Claimed, truth, says, outcome, mark)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", why.Proxy, p.Claimed, truth, says, outcome, anonymity, mark)
 	}
 	table.Flush()
 	if wrong > 0 {

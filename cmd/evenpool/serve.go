@@ -79,6 +79,9 @@ func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 	if errors.Is(err, daemon.ErrSocketTaken) || errors.Is(err, daemon.ErrStateDirTaken) {
 		return &exitError{exitTaken, err}
 	}
+	if files := (*daemon.FilesError)(nil); errors.As(err, &files) {
+		return &exitError{exitConfig, err}
+	}
 	if err != nil {
 		return err
 	}
