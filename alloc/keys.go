@@ -19,6 +19,8 @@ type keys struct {
 	named string
 	// meta is a hash: schema, generation, created_ms, emptied_min, and what SetMeta puts there.
 	meta string
+	// reports is a hash: endpoint of a member -> OK|FAILED|BLOCKED|MS|MS|TARGET=N,...: what workers said.
+	reports string
 }
 
 const keyPrefix = "evenpool:{"
@@ -33,10 +35,11 @@ func keysOf(pool string) keys {
 		events:   prefix + "events",
 		named:    prefix + "named",
 		meta:     prefix + "meta",
+		reports:  prefix + "reports",
 	}
 }
 
 // all gives the keys in the order of the fields above.
 func (k keys) all() []string {
-	return []string{k.eligible, k.retired, k.record, k.due, k.events, k.named, k.meta}
+	return []string{k.eligible, k.retired, k.record, k.due, k.events, k.named, k.meta, k.reports}
 }

@@ -26,7 +26,7 @@ type script struct {
 
 // scripts is the list of all of them.
 type scripts struct {
-	allocate, offer, claim, claimThese, settle, forget, repair, init, setMeta *script
+	allocate, offer, claim, claimThese, settle, forget, repair, report, init, setMeta *script
 }
 
 func newScripts() scripts {
@@ -38,6 +38,7 @@ func newScripts() scripts {
 		settle:     mustScript("settle"),
 		forget:     mustScript("forget"),
 		repair:     mustScript("repair"),
+		report:     mustScript("report"),
 		init:       mustScript("init"),
 		setMeta:    mustScript("set_meta"),
 	}

@@ -71,7 +71,7 @@ const (
 // with it. After ErrOutcomeUnknown, settling the same again is harmless: what was done is stale then.
 func (p *Pool) Settle(ctx context.Context, settlements []Settlement, policy SettlePolicy) ([]Settled, error) {
 	k := p.keys
-	keys := []string{k.eligible, k.retired, k.record, k.due, k.events, k.named, k.meta}
+	keys := []string{k.eligible, k.retired, k.record, k.due, k.events, k.named, k.meta, k.reports}
 	var out []Settled
 	for len(settlements) > 0 {
 		some := settlements[:min(len(settlements), maxSettled)]

@@ -66,7 +66,7 @@ func dump(ctx context.Context, client *redis.Client) (*bytes.Buffer, error) {
 			for _, key := range []string{k.eligible, k.due, k.named} {
 				read.scores[key] = tx.ZRangeWithScores(ctx, key, 0, -1)
 			}
-			for _, key := range []string{k.retired, k.record, k.meta} {
+			for _, key := range []string{k.retired, k.record, k.meta, k.reports} {
 				read.hashes[key] = tx.HGetAll(ctx, key)
 			}
 			read.messages = tx.XRange(ctx, k.events, "-", "+")
@@ -87,7 +87,7 @@ func dump(ctx context.Context, client *redis.Client) (*bytes.Buffer, error) {
 			}
 			writePaged(out, "ZADD", key, pairs)
 		}
-		for _, key := range []string{read.keys.retired, read.keys.record, read.keys.meta} {
+		for _, key := range []string{read.keys.retired, read.keys.record, read.keys.meta, read.keys.reports} {
 			var pairs []string
 			for field, value := range read.hashes[key].Val() {
 				pairs = append(pairs, field, value)

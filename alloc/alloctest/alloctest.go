@@ -121,7 +121,7 @@ func removePool(t testing.TB, url, name string) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	for _, key := range []string{"eligible", "retired", "record", "due", "events", "named", "meta"} {
+	for _, key := range []string{"eligible", "retired", "record", "due", "events", "named", "meta", "reports"} {
 		if err := client.Del(ctx, "evenpool:{"+name+"}:"+key).Err(); err != nil {
 			t.Errorf("remove the test's pool: %v", err)
 		}

@@ -11,6 +11,7 @@
 -- KEYS[5]  stream  events: every change of the set
 -- KEYS[6]  zset    named: endpoint -> when something last spoke for it; what is forgotten leaves it
 -- KEYS[7]  hash    meta; emptied_min is the lowest count when the last member went
+-- KEYS[8]  hash    reports: endpoint -> what workers said of it; of one that goes, dropped
 -- ARGV[1]  now, ms since the epoch
 -- ARGV[2]  start policy: a whole number from 0 to 2^52, min, median, max or zero
 -- ARGV[3]  restore policy: the same words, or keep or floor
@@ -32,7 +33,7 @@
 --          more by median and max, none for one that is kept
 
 -- Read and refuse.
-local types = {'zset', 'hash', 'hash', 'zset', 'stream', 'zset', 'hash'}
+local types = {'zset', 'hash', 'hash', 'zset', 'stream', 'zset', 'hash', 'hash'}
 for i = 1, #types do
   local is = redis.call('TYPE', KEYS[i]).ok
   if is ~= 'none' and is ~= types[i] then
@@ -106,7 +107,7 @@ for i = 1, #endpoints do
     kept[endpoint] = fresh and sound(number(count)) or false
   end
 end
-local changed_record, changed_due, changed_kept, forgotten = {}, {}, {}, {}
+local changed_record, changed_due, changed_kept, forgotten, left = {}, {}, {}, {}, {}
 
 -- The count of the member at a rank; in an empty pool, what was the lowest when it emptied.
 local function count_at(rank)
@@ -185,6 +186,7 @@ local function retire(at)
   redis.call('ZREM', KEYS[1], member)
   lowest_count = nil
   kept[endpoint], changed_kept[endpoint] = count, true
+  left[#left + 1] = endpoint
   if redis.call('ZCARD', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[7], 'emptied_min', whole(count))
   end
@@ -269,4 +271,5 @@ write('HDEL', KEYS[2], gone)
 set, gone = {}, {}
 for endpoint in pairs(forgotten) do gone[#gone + 1] = endpoint end
 write('ZREM', KEYS[6], gone)
+write('HDEL', KEYS[8], left)
 return reply
