@@ -29,3 +29,12 @@ func (f bannedFile) Contains(e proxyurl.Endpoint) (entry string, banned bool) {
 func (f bannedFile) ContainsAddr(addr netip.Addr) (entry string, banned bool) {
 	return f.get().ContainsAddr(addr)
 }
+
+// OpenBanned reads a list of banned proxies as a pool's banned_file is read.
+func OpenBanned(path string) (probe.Bans, error) {
+	f, err := openBanned(path)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -104,7 +104,7 @@ type Job struct {
 	// Turn takes a target's turn, at the moment in which it would be asked: nil for one
 	// whose turn it is not, else what is called when the answer is there. A nil Turn
 	// gives every turn.
-	Turn func(target string) (done func())
+	Turn  func(target string) (done func())
 	Trace Trace // nil: nobody is told what is said
 }
 

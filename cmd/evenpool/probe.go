@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"evenpool/daemon/config"
 	"evenpool/probe"
 	"evenpool/sources"
 	"evenpool/sources/proxyurl"
@@ -22,30 +20,54 @@ func probeCommand() *cli.Command {
 		Name:      "probe",
 		Usage:     "try proxies once, and show what they can do",
 		ArgsUsage: "[URL...]",
-		Description: `Asks the judges of a configuration, or those given by flags, through each proxy,
-for all that the judges can show, and directly before and after. Nothing is kept.
+		Description: `Asks judges through each proxy, for all that they can show, and directly before and
+after. Nothing is kept, and no daemon is asked. Shown are for each question when the
+stages were done, from its beginning; what was found (http, connect, tls, remote_dns,
+ipv6_exit); the exit and the anonymity, "verified" where a judge signed it or told it
+within its own TLS, else "claimed". Of more than 8 proxies it is a line each; -v and
+-o json have all.
+
+With --policy, or --pool, it is a pool's judges, timeouts and files, and each of its
+rules is shown: met (pass), broken (FAIL) or not known (?). A proxy is judged as a
+newcomer, by this round alone; one that a rule bars is not asked. The pool's targets
+are asked as well, each once for each proxy, and directly before and after: their
+min_interval is not heeded, and so they are left out for more than 8 proxies.
+
 A proxy with a password is read from a list, where other users do not see it.
-The status is 0 when all were tried, whatever was found.
+-v shows what was sent and received, unprintable bytes as \xNN, the proxy's
+password as ***.
+
+Exit codes: 0 all were tried, whatever was found; 1 no judge answers rightly, a list
+cannot be read, or it was interrupted; 2 usage; 78 the configuration is wrong.
 
 Examples:
    evenpool probe http://203.0.113.7:8080 socks5://203.0.113.8:1080
-   evenpool probe --list proxies.txt -o json
-   evenpool probe --list - --judge-https https://example.org/robots.txt --expect User-agent`,
-		Flags: []cli.Flag{
+   evenpool probe --policy ./evenpool.yaml --pool web http://203.0.113.7:8080
+   evenpool probe -v --list - <proxy.txt
+   evenpool probe --list proxies.txt -o json | jq '.proxies[] | select(.verdict == "pass")'
+   evenpool probe --list - --judge-https https://example.org/robots.txt --expect User-agent
+   evenpool probe --list - --judge-http http://judge.example.org/ --judge-key-file judge.key
+   evenpool probe --list - --judge-http http://echo.example.org/get --echo json,origin,headers`,
+		Flags: append([]cli.Flag{
 			configFlag(),
+			&cli.StringFlag{Name: "policy", Usage: "`FILE` of a configuration: the rules of a pool of it give the verdict; default with --pool: that of --config"},
+			&cli.StringFlag{Name: "pool", Usage: "`NAME` of the pool; with --policy it may be left out if there is only one"},
 			&cli.StringFlag{Name: "list", Usage: "`FILE` or URL of a list of proxies, in any format that a source may have; - is standard input"},
-			&cli.StringFlag{Name: "judge-http", Usage: "`URL` of a judge in place of the configuration's; shows http"},
-			&cli.StringFlag{Name: "judge-https", Usage: "`URL` of a judge in place of the configuration's; shows tls"},
-			&cli.StringFlag{Name: "expect", Usage: "`TEXT` that the judge's page contains, with status 200; default: it is an evenpool judge"},
-			&cli.StringFlag{Name: "ca-file", Usage: "`FILE` with authorities in PEM for --judge-https, besides the system's"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show the conversations, of at most 100 proxies"},
 			&cli.StringSliceFlag{Name: "allow-address", Usage: "`PREFIX` that may be dialled although it is not public, for the proxies and for judges given by flags; may be repeated"},
 			&cli.IntFlag{Name: "concurrency", Value: 64, Usage: "how many proxies are tried at once, `N` from 1 to 10000"},
-			&cli.DurationFlag{Name: "timeout", Value: probe.DefaultTimeout, Usage: "`LIMIT` for each question, from dial to last byte"},
+			&cli.DurationFlag{Name: "timeout", Value: probe.DefaultTimeout, Usage: "`LIMIT` for each question, from dial to last byte; with --policy the pool's"},
 			outputFlag(),
-		},
+		}, judgeByFlags()...),
 		Action: runProbe,
 	}
 }
+
+// Bounds on what is shown and asked without being asked for.
+const (
+	maxDetailed = 8   // proxies of which all is shown, and that targets are asked through
+	maxVerbose  = 100 // proxies whose conversations are kept
+)
 
 func runProbe(c *cli.Context) error {
 	if n := c.Int("concurrency"); n < 1 || n > 10000 {
@@ -58,7 +80,7 @@ func runProbe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	judges, err := probeJudges(c, allow)
+	means, err := probeMeans(c, allow)
 	if err != nil {
 		return err
 	}
@@ -66,22 +88,21 @@ func runProbe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	observer := probe.NewObserver(probe.ObserverOptions{})
+	if c.Bool("verbose") && len(candidates) > maxVerbose {
+		return usageError("-v is for at most %d proxies, and there are %d", maxVerbose, len(candidates))
+	}
+	if len(means.targets) > 0 && len(candidates) > maxDetailed {
+		fmt.Fprintf(c.App.ErrWriter, "targets are not asked for more than %d proxies at once\n", maxDetailed)
+		means.targets = nil
+	}
+	observer := probe.NewObserver(probe.ObserverOptions{DialRate: means.dialRate})
 	watch, stop := context.WithCancel(c.Context)
 	var watching sync.WaitGroup
 	watching.Go(func() { _ = observer.Run(watch) })
 	defer watching.Wait()
 	defer stop()
-	b := &bout{
-		prober: probe.New(probe.Options{Timeout: c.Duration("timeout"), Observer: observer}),
-		allow:  allow,
-		judges: judges,
-		rules:  probe.Rules{Schemes: probe.Schemes()},
-		tried:  make([]tried, len(candidates)),
-	}
-	for i, candidate := range candidates {
-		b.tried[i].candidate = candidate
-	}
+	means.options.Observer = observer
+	b := newBout(means, candidates, c.Bool("verbose"))
 	err = b.run(c.Context, c.Int("concurrency"), c.App.ErrWriter)
 	if !b.began {
 		return err
@@ -108,68 +129,6 @@ func parseAllow(texts []string) (proxyurl.Allow, error) {
 		allow = append(allow, prefix.Masked())
 	}
 	return allow, nil
-}
-
-// probeJudges gives the judges of the flags or else of the configuration.
-func probeJudges(c *cli.Context, allow proxyurl.Allow) ([]probe.Judge, error) {
-	byFlags := c.IsSet("judge-http") || c.IsSet("judge-https")
-	if !byFlags {
-		if c.IsSet("expect") || c.IsSet("ca-file") {
-			return nil, usageError("--expect and --ca-file are for a judge given by --judge-http or --judge-https")
-		}
-		cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
-		if err != nil {
-			return nil, err
-		}
-		var judges []probe.Judge
-		for _, j := range cfg.Judges {
-			judge, err := probeJudge(j)
-			if err != nil {
-				return nil, &exitError{exitConfig, err}
-			}
-			judges = append(judges, judge)
-		}
-		return judges, nil
-	}
-	j := config.Judge{Name: "flags", CAFile: c.String("ca-file"), AllowAddresses: allow}
-	var err error
-	if j.HTTP, err = judgeURL(c, "judge-http", "http"); err != nil {
-		return nil, err
-	}
-	if j.HTTPS, err = judgeURL(c, "judge-https", "https"); err != nil {
-		return nil, err
-	}
-	if c.IsSet("expect") {
-		j.Expect = &config.Expect{Status: 200, Contains: c.String("expect")}
-	}
-	judge, err := probeJudge(j)
-	if err != nil {
-		return nil, fmt.Errorf("--ca-file: %w", err)
-	}
-	return []probe.Judge{judge}, nil
-}
-
-func judgeURL(c *cli.Context, flag, scheme string) (*url.URL, error) {
-	if !c.IsSet(flag) {
-		return nil, nil
-	}
-	u, err := url.Parse(c.String(flag))
-	if err != nil || u.Scheme != scheme || u.Hostname() == "" || u.User != nil {
-		return nil, usageError("--%s %s: want a URL such as %s://judge.example.org/", flag, proxyurl.Escape(c.String(flag), 100), scheme)
-	}
-	return u, nil
-}
-
-func probeJudge(j config.Judge) (probe.Judge, error) {
-	roots, err := j.RootCAs()
-	if err != nil {
-		return probe.Judge{}, err
-	}
-	judge := probe.Judge{Name: j.Name, HTTP: j.HTTP, HTTPS: j.HTTPS, Allow: j.AllowAddresses, RootCAs: roots}
-	if j.Expect != nil {
-		judge.Expect = &probe.Expect{Status: j.Expect.Status, Contains: j.Expect.Contains}
-	}
-	return judge, nil
 }
 
 // probeCandidates reads the arguments, or the list.

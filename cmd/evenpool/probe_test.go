@@ -116,12 +116,20 @@ func TestProbeTriesTheSchemes(t *testing.T) {
 	}
 
 	code, stdout, stderr := runCLI(t, append([]string{"probe", good.String()}, flags...)...)
-	lines := strings.Split(stdout, "\n")
-	if code != exitDone || stderr != "" || len(lines) != 5 || lines[3] != "1 of 1 pass" {
+	if code != exitDone || stderr != "" || !strings.HasPrefix(stdout, good.String()+": pass\n") || !strings.HasSuffix(stdout, "\n1 of 1 pass\n") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
 	}
-	if got := strings.Fields(lines[1]); len(got) != 7 || strings.Join(got[:5], " ") != good.Endpoint.String()+" pass socks5 ok -" {
-		t.Errorf("line %q", lines[1])
+	if got := strings.Fields(strings.Split(stdout, "\n")[1]); strings.Join(got, " ") != "socks5 ok" {
+		t.Errorf("result %q in %s", got, stdout)
+	}
+	// Of many there is a line each.
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), append([]string{"evenpool", "probe", "--list", "-"}, flags...), strings.NewReader(good.String()+"\n"+manyDead(8)), &out, &errs); code != exitDone {
+		t.Fatalf("exit %d, %s", code, &errs)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if got := strings.Fields(lines[1]); len(lines) != 13 || lines[11] != "1 of 9 pass" || len(got) != 7 || strings.Join(got[:5], " ") != good.Endpoint.String()+" pass socks5 ok -" {
+		t.Errorf("lines %q", lines)
 	}
 	if got := strings.Fields(lines[0]); strings.Join(got, " ") != "PROXY VERDICT SCHEME OUTCOME STAGE MS DETAIL" {
 		t.Errorf("heading %q", lines[0])
@@ -171,7 +179,11 @@ func TestProbeUsage(t *testing.T) {
 		{"http://us:secret@nowhere:80" + judge, `bad-host: "nowhere"; want a URL such as http://203.0.113.7:8080`},
 		{"203.0.113.7:80" + judge, `unparseable: "203.0.113.7:80"; want a URL such as http://203.0.113.7:8080`},
 		{"http://203.0.113.7:80 --judge-http https://judge.example.org/", "--judge-http https://judge.example.org/: want a URL such as http://judge.example.org/"},
-		{"http://203.0.113.7:80 --expect x", "--expect and --ca-file are for a judge given by --judge-http or --judge-https"},
+		{"http://203.0.113.7:80 --expect x", "--expect is for a judge given by --judge-http or --judge-https"},
+		{"http://203.0.113.7:80 --judge-key-file x", "--judge-key-file is for a judge given by --judge-http or --judge-https"},
+		{"http://203.0.113.7:80 --expect x --echo json,origin" + judge, "--expect, --echo and --judge-key-file are for judges of different kinds: give one of them"},
+		{"http://203.0.113.7:80 --echo xml,origin" + judge, "--echo xml,origin: format: want json or env; want FORMAT,ADDRESS[,HEADERS], such as json,origin,headers"},
+		{"http://203.0.113.7:80 --echo json" + judge, "--echo json: address: is empty; want FORMAT,ADDRESS[,HEADERS], such as json,origin,headers"},
 		{"http://203.0.113.7:80 --allow-address x" + judge, "--allow-address x: want a prefix, such as 127.0.0.0/8"},
 		{"http://203.0.113.7:80 --concurrency 0" + judge, "--concurrency 0: want 1 to 10000"},
 		{"http://203.0.113.7:80 --timeout 1h" + judge, "--timeout 1h0m0s: want 10ms to 1m"},

@@ -86,11 +86,7 @@ func writeWhy(w io.Writer, why api.Why, now time.Time) error {
 	}
 	label := "rules"
 	for _, r := range why.Rules {
-		mark := map[string]string{api.RulePass: "pass", api.RuleFail: "FAIL"}[r.Result]
-		if mark == "" {
-			mark = "?"
-		}
-		s.line(label, "%-4s %s: %s", mark, r.Rule, r.Text)
+		s.rule(label, r)
 		label = ""
 	}
 	s.seen(why)
@@ -101,6 +97,14 @@ func writeWhy(w io.Writer, why api.Why, now time.Time) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+func (s *screen) rule(label string, r api.Rule) {
+	mark := map[string]string{api.RulePass: "pass", api.RuleFail: "FAIL"}[r.Result]
+	if mark == "" {
+		mark = "?"
+	}
+	s.line(label, "%-4s %s: %s", mark, r.Rule, r.Text)
 }
 
 // seen writes what was seen in the rounds that are kept.
