@@ -474,11 +474,20 @@ func TestServeRefusesWhatItCannotRead(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("pools:\n  - name: web\n    probe: {timeout: 8}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	keyless := filepath.Join(dir, "keyless.yaml")
+	text := fmt.Sprintf("socket: {path: %[1]s/s}\nstate_dir: %[1]s/state\njudges: [{name: mine, http: 'http://192.0.2.1/', key_file: %[1]s/judge.key}]\n"+
+		"sources: [{name: list, url: 'file://%[1]s/list.txt', scheme: http}]\npools: [{name: web, eligibility: {require: [http]}}]\n", dir)
+	for file, data := range map[string]string{keyless: text, filepath.Join(dir, "judge.key"): strings.Repeat("k", 64)} {
+		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tc := range []struct {
 		name, file string
 		code       int
 		says       string
 	}{
+		{"a key for everybody", keyless, exitConfig, "evenpool: judge mine: key file " + dir + "/judge.key: mode 0644 lets everybody have it"},
 		{"missing", filepath.Join(dir, "none.yaml"), exitConfig, "none.yaml: no such file or directory"},
 		{"broken", bad, exitConfig, "bad.yaml:3:22: pools[0].probe.timeout: "},
 	} {
