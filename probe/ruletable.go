@@ -1,7 +1,7 @@
 package probe
 
 // The names of rules, as reasons have them. Those that a configuration has are
-// named as they are there.
+// named as they are there; a key that names a file has _file behind that.
 const (
 	ruleSchemes        = "schemes"
 	ruleBanned         = "banned"
@@ -32,27 +32,41 @@ func ruleRequire(c Capability) string { return ruleRequired + " " + string(c) }
 // Acts says how fast a rule that is broken takes effect.
 type Acts string
 
-// The ways of acting.
+// The ways of acting; Says says what each means.
 const (
-	// ActsAtOnce: nothing is probed, nothing admitted, and a member is retired with its
-	// next turn. No guard holds it: it is the operator's word, or safety.
-	ActsAtOnce Acts = "at once"
-	// ActsByFall: the round is a failure. Fall of them in a row retire a member, within
-	// what the guards allow; a pass takes Rise of them without.
-	ActsByFall Acts = "by fall"
-	// ActsOnAdmission: it keeps others from becoming members, and members are not
-	// measured by it.
+	ActsAtOnce      Acts = "at once"
+	ActsByFall      Acts = "by fall"
 	ActsOnAdmission Acts = "on admission"
-	// ActsOnMembers: it retires members, within what the guards allow.
-	ActsOnMembers Acts = "on members"
-	// ActsNever: it makes a round inconclusive and no more.
-	ActsNever Acts = "never"
+	ActsOnMembers   Acts = "on members"
+	ActsNever       Acts = "never"
 )
+
+// AllActs returns the closed list, the fastest first.
+func AllActs() []Acts {
+	return []Acts{ActsAtOnce, ActsByFall, ActsOnAdmission, ActsOnMembers, ActsNever}
+}
+
+// Says is what it means for whom it applies to, without a full stop.
+func (a Acts) Says() string {
+	switch a {
+	case ActsAtOnce:
+		return "who breaks it is neither probed nor admitted, and a member is retired with its next turn, whatever the guard says"
+	case ActsByFall:
+		return "a round that breaks it is a failure; as many in a row as fall says retire a member, within what the guard allows"
+	case ActsOnAdmission:
+		return "it keeps others from becoming members, and members are not measured by it"
+	case ActsOnMembers:
+		return "it retires members, within what the guard allows"
+	case ActsNever:
+		return "it admits and retires nobody; it only sets rounds aside"
+	}
+	return ""
+}
 
 // RuleInfo describes a rule.
 type RuleInfo struct {
 	Name  string // in reasons
-	Key   string // in the configuration, below eligibility; "" where it has none
+	Key   string // in the configuration, below eligibility; "" for a rule of every pool
 	Needs string // what must be there for it to be known
 	Acts  Acts
 }
@@ -72,7 +86,7 @@ func RuleTable() []RuleInfo {
 		{ruleSafety, "", "a probe", ActsAtOnce},
 		{ruleControl, "", "the judge's answers before and after the slice", ActsNever},
 		{ruleRequired, "require", "a judge that shows it", ActsByFall},
-		{ruleMinJudges, "min_judges", "so many judges", ActsOnAdmission},
+		{ruleMinJudges, "min_judges", "so many judges that are well", ActsOnAdmission},
 		{ruleAnonymity, "anonymity", "a judge on http that tells the headers, and our own addresses; unless claimed is enough, one that signs", ActsByFall},
 		{ruleExitCountries, "exit_countries", "a judge that tells the exit, and geoip.country", ActsByFall},
 		{ruleNotCountries, "not_countries", "a judge that tells the exit, and geoip.country", ActsByFall},

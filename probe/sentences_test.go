@@ -10,40 +10,52 @@ import (
 )
 
 func TestSentences(t *testing.T) {
-	const want = `schemes: it is spoken to by one of http, socks5, by the first of them that works.
-banned: it is not on the list of banned proxies; one that comes onto it is retired at once.
-networks: its own address is in 198.51.100.0/24; else it is not probed, and retired at once.
-not_networks: neither its own address nor its exit is in 9.9.9.0/24; for its own address it is retired at once.
-ports: its port is one of 80, 8000-8999; else it is not probed, and retired at once.
-quarantine: one that tampers, intercepts, forges or leads to a forbidden address is out at once, and not probed again for 24h.
-require: it brings the judge's page over plain http, unchanged (http), each time it is asked.
-require: it brings a TLS connection to the judge, unbroken (tls), each time it is asked.
-min_judges: to be admitted, it has satisfied 2 judges in one round.
-anonymity: it does not tell our address, as a judge that signs has seen it.
-exit_countries: its traffic comes out in one of DE, FR.
-not_countries: its traffic is known to come out in a country other than US.
-exit_asns: its traffic comes out in one of AS3320, AS3215.
-not_asns: its traffic is known to come out in a system other than AS64500.
-require_targets: it has reached shop when it was last asked for.
-max_latency: the proxy has accepted the connection within 100ms, in 90% of its last 10 rounds that worked (p90).
-max_latency: the first byte of the answer is there within 200ms, in 90% of its last 10 rounds that worked (p90).
-max_latency: the answer is complete within 1s, in 90% of its last 10 rounds that worked (p90).
-min_success: it worked in at least 80% of its last 10 rounds, or of those there are.
-max_exit_changes: its exit address changed at most 1 times over the last 20 rounds.
-max_age: a member that has not passed for 1h is retired.
+	said := func(rules Rules) string {
+		var lines []string
+		for _, s := range rules.Sentences() {
+			lines = append(lines, s.Rule.Name+": "+s.Text)
+		}
+		return strings.Join(lines, "\n")
+	}
+	const want = `schemes: It is spoken to by one of http, socks5, by the first of them that works.
+banned: It is not on the list of banned proxies; one that comes onto it is retired at once.
+networks: Its own address is in 198.51.100.0/24; else it is not probed, and retired at once.
+not_networks: Neither its own address nor its exit is in 9.9.9.0/24; for its own address it is retired at once.
+ports: Its port is one of 80, 8000-8999; else it is not probed, and retired at once.
+quarantine: One that broke safety is not probed again for 24h.
+safety: One that tampers, intercepts, forges or leads to a forbidden address is out at once.
+control: A round counts only if its judge was well when it was asked without a proxy, before and after.
+require: It brings the judge's page over plain http, unchanged (http), each time it is asked.
+require: It brings a TLS connection to the judge, unbroken (tls), each time it is asked.
+min_judges: To be admitted, it has satisfied 2 judges in one round.
+anonymity: It does not tell our address, as a judge that signs has seen it.
+exit_countries: Its traffic comes out in one of DE, FR.
+not_countries: Its traffic is known to come out in a country other than US.
+exit_asns: Its traffic comes out in one of AS3320, AS3215.
+not_asns: Its traffic is known to come out in a system other than AS64500.
+require_targets: It reached shop when it was last asked for.
+max_latency: The proxy has accepted the connection within 100ms, in 90% of its last 10 rounds that worked (p90).
+max_latency: The first byte of the answer is there within 200ms, in 90% of its last 10 rounds that worked (p90).
+max_latency: The answer is complete within 1s, in 90% of its last 10 rounds that worked (p90).
+min_success: It worked in at least 80% of its last 10 rounds, or of those there are.
+max_exit_changes: Its exit address changed at most once over the last 20 rounds.
+max_age: A member that has not passed for 1h is retired.
 rise: 2 rounds in a row that meet all of this admit it.
-fall: 2 rounds in a row that do not retire it.`
-	if got := strings.Join(everyRule().Sentences(), "\n"); got != want {
+fall: 2 rounds in a row that break any of it retire it.`
+	if got := said(everyRule()); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	const few = `schemes: it is spoken to by http.
-safety: one that tampers, intercepts, forges or leads to a forbidden address is out at once.
-anonymity: it tells neither our address nor that it is a proxy, as any judge has seen it.
-max_latency: the answer is complete within 1s, in its last round that worked.
-rise: one round that meets all of this admits it.
-fall: one round that does not retires it.`
-	rules := Rules{Schemes: []proxyurl.Scheme{proxyurl.HTTP}, Anonymity: Elite, AcceptClaimed: true, MaxLatency: Latency{Total: 1e9}}
-	if got := strings.Join(rules.Sentences(), "\n"); got != few {
+	const few = `schemes: It is spoken to by http.
+safety: One that tampers, intercepts, forges or leads to a forbidden address is out at once.
+control: A round counts only if its judge was well when it was asked without a proxy, before and after.
+anonymity: It tells neither our address nor that it is a proxy, as any judge has seen it.
+max_latency: The answer is complete within 1s, in its last round that worked.
+max_exit_changes: Its exit address changed at most 2 times over the last 20 rounds.
+rise: One round that meets all of this admits it.
+fall: One round that breaks any of it retires it.`
+	changes := 2
+	rules := Rules{Schemes: []proxyurl.Scheme{proxyurl.HTTP}, Anonymity: Elite, AcceptClaimed: true, MaxLatency: Latency{Total: 1e9}, MaxExitChanges: &changes}
+	if got := said(rules); got != few {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -71,7 +83,7 @@ func TestOneTableOfRules(t *testing.T) {
 	name := func(text string) string { n, _, _ := strings.Cut(text, ":"); n, _, _ = strings.Cut(n, " "); return n }
 	var sentences, reasons []string
 	for _, s := range everyRule().Sentences() {
-		sentences = append(sentences, name(s))
+		sentences = append(sentences, s.Rule.Name)
 	}
 	ordered("sentences", sentences)
 	rec := run(everyRule(), Record{}, nil)
@@ -91,7 +103,7 @@ func TestOneTableOfRules(t *testing.T) {
 		if !seen[rule.Name] {
 			t.Errorf("%s is never explained", rule.Name)
 		}
-		if rule.Key != "" && !slices.Contains(sentences, rule.Name) {
+		if !slices.Contains(sentences, rule.Name) {
 			t.Errorf("%s has no sentence", rule.Name)
 		}
 	}

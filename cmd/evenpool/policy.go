@@ -16,11 +16,12 @@ import (
 func policyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "policy",
-		Usage: "check a configuration, or show the one in effect",
+		Usage: "check a configuration, show it as it takes effect, or say what its rules mean",
 		Description: `Examples:
    evenpool policy check ./evenpool.yaml
-   evenpool policy show`,
-		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand()},
+   evenpool policy show
+   evenpool policy explain --pool web`,
+		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand(), policyExplainCommand()},
 	}
 }
 
