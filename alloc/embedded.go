@@ -20,6 +20,9 @@ import (
 // costs.
 const saveEvery = 5 * time.Second
 
+// snapshotName is the file in the state directory that the embedded store is kept in.
+const snapshotName = "embedded.snapshot"
+
 // embedded is a Redis in this process. Only its client reaches it, through memory.
 type embedded struct {
 	server *miniredis.Miniredis
@@ -45,7 +48,7 @@ func (s *Store) openEmbedded(options Options) (err error) {
 	e := &embedded{
 		server: miniredis.NewMiniRedis(),
 		lock:   lock,
-		path:   filepath.Join(options.StateDir, "embedded.snapshot"),
+		path:   filepath.Join(options.StateDir, snapshotName),
 	}
 	defer func() {
 		if err != nil {
@@ -54,14 +57,7 @@ func (s *Store) openEmbedded(options Options) (err error) {
 		}
 	}()
 	options.Username, options.Password = "", ""
-	s.client, err = newClient(options, func(context.Context, string, string) (net.Conn, error) {
-		conn, err := e.server.Dial()
-		if err != nil {
-			return nil, err
-		}
-		return newMemConn(conn), nil
-	})
-	if err != nil {
+	if s.client, err = memoryClient(options, e.server); err != nil {
 		return err
 	}
 	s.embedded = e
@@ -70,6 +66,17 @@ func (s *Store) openEmbedded(options Options) (err error) {
 		return fmt.Errorf("embedded store: %w", err)
 	}
 	return nil
+}
+
+// memoryClient gives a client that reaches a server in this process through memory.
+func memoryClient(options Options, server *miniredis.Miniredis) (*redis.Client, error) {
+	return newClient(options, func(context.Context, string, string) (net.Conn, error) {
+		conn, err := server.Dial()
+		if err != nil {
+			return nil, err
+		}
+		return newMemConn(conn), nil
+	})
 }
 
 // lockFile takes a file for this process alone, until it is closed. The kernel lets go of it when

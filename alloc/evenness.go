@@ -40,13 +40,13 @@ func (p *Pool) Evenness(ctx context.Context) (Evenness, error) {
 			}
 		}
 		if cursor = next; cursor == 0 {
-			return evennessOf(counts), nil
+			return EvennessOf(counts), nil
 		}
 	}
 }
 
-// evennessOf sorts the counts.
-func evennessOf(counts []int64) Evenness {
+// EvennessOf is that of some counts, which it sorts.
+func EvennessOf(counts []int64) Evenness {
 	n := len(counts)
 	if n == 0 {
 		return Evenness{}
