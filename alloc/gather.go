@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-retry"
 )
 
@@ -81,9 +82,12 @@ func (g *gatherer) join(w *waiter) error {
 		g.latest = time.Time{}
 	}
 	g.until(w.deadline)
+	if g.sending {
+		return nil
+	}
+	g.sending = g.pool.store.senders.start(g.send)
 	if !g.sending {
-		g.sending = true
-		g.pool.store.senders.Go(g.send)
+		g.finish(w, fateNotRun.wrap(redis.ErrClosed))
 	}
 	return nil
 }
@@ -196,7 +200,9 @@ func (c untilLatest) Deadline() (time.Time, bool) {
 func (g *gatherer) take() (picks int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.latest = time.Time{}
+	if len(g.queue) > 0 { // should all have left, theirs holds on: no deadline at all means to wait for ever
+		g.latest = time.Time{}
+	}
 	for _, w := range g.queue {
 		n := min(w.left, maxPerCall-picks)
 		if n == 0 {

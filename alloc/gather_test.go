@@ -16,12 +16,18 @@ import (
 
 // allocateWith answers a script of n picks with n allocations, counted from 1.
 func (c *peerConn) allocate(from int64) {
-	n, _ := strconv.Atoi(c.command[len(c.command)-1])
 	c.peer.runs.Add(1)
+	n := c.picks()
 	c.say(fmt.Sprintf("*%d\r\n", 2*n))
 	for i := range n {
-		c.say(fmt.Sprintf("$10\r\nhttp://a:1\r\n:%d\r\n", from+int64(i)))
+		c.say(fmt.Sprintf("$10\r\nhttp://a:1\r\n:%d\r\n", from+i))
 	}
+}
+
+// picks is how many allocations a script asks for.
+func (c *peerConn) picks() int64 {
+	n, _ := strconv.ParseInt(c.command[len(c.command)-1], 10, 64)
+	return n
 }
 
 // gathering is a gatherer whose Redis is a peer that answers the first script when it is told to.
@@ -38,8 +44,7 @@ func gathering(t *testing.T, p *peer) (g *Pool, release func()) {
 			answer(c, n)
 			return
 		}
-		picks, _ := strconv.Atoi(c.command[len(c.command)-1])
-		c.allocate(picked.Add(int64(picks)) - int64(picks) + 1)
+		c.allocate(picked.Add(c.picks()) - c.picks() + 1)
 	}
 	release = sync.OnceFunc(func() { close(gate) })
 	store := p.store(t, 2)

@@ -37,7 +37,31 @@ type Store struct {
 	logger   *slog.Logger
 	embedded *embedded   // nil for Redis
 	changed  atomic.Bool // a script was sent since the last snapshot
-	senders  sync.WaitGroup
+	senders  senders
+}
+
+// senders are the goroutines that a store waits for when it is closed. None starts afterwards.
+type senders struct {
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+func (s *senders) start(send func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.running.Go(send)
+	return true
+}
+
+func (s *senders) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
 }
 
 // Open gives the store. With Redis it neither dials nor waits: each call does, and says
@@ -84,7 +108,7 @@ func (s *Store) Close() error {
 	if s.embedded != nil {
 		return s.closeEmbedded()
 	}
-	defer s.senders.Wait() // what they send fails from now on
+	defer s.senders.close() // what they send fails from now on
 	return s.client.Close()
 }
 
