@@ -65,3 +65,10 @@ func openFiles(cfg *config.Config) (f files, err error) {
 	}
 	return f, nil
 }
+
+// CheckFiles says whether New would take the files that a configuration names; its
+// error is New's.
+func CheckFiles(cfg *config.Config) error {
+	_, err := openFiles(cfg)
+	return err
+}

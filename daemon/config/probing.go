@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,17 +27,18 @@ func (e Eligibility) Rules() probe.Rules {
 }
 
 // Prober returns the judge as package probe takes it. It reads CAFile and KeyFile;
-// an error says which of them is wrong, and what to do.
+// an error says all that is wrong with them, a line each, and what to do.
 func (j Judge) Prober() (probe.Judge, error) {
 	p := j.unopened()
-	var err error
-	if p.RootCAs, err = j.RootCAs(); err != nil {
-		return probe.Judge{}, err
-	}
+	var rootsErr, keyErr error
+	p.RootCAs, rootsErr = j.RootCAs()
 	if j.KeyFile != "" {
-		if p.Key, err = judge.ReadKey(j.KeyFile); err != nil {
-			return probe.Judge{}, fmt.Errorf("judge %s: %w", j.Name, err)
+		if p.Key, keyErr = judge.ReadKey(j.KeyFile); keyErr != nil {
+			keyErr = fmt.Errorf("judge %s: %w", j.Name, keyErr)
 		}
+	}
+	if err := errors.Join(rootsErr, keyErr); err != nil {
+		return probe.Judge{}, err
 	}
 	return p, nil
 }
