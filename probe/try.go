@@ -63,7 +63,7 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 	}
 	var known *fault
 	c.names = errors.As(err, &known) && known.names
-	c.Detail = proxyurl.Escape(detail(err), maxDetail)
+	c.Detail = proxyurl.Escape(t.hide(detail(err)), maxDetail)
 	return c
 }
 
@@ -316,6 +316,20 @@ func remoteAddr(conn net.Conn) netip.Addr {
 		return tcp.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}
+}
+
+// hide takes the proxy's password out of a text, which a proxy may have repeated. What
+// is quoted at its end may be cut.
+func (t *try) hide(text string) string {
+	if !t.proxy.Endpoint.HasUser() {
+		return text
+	}
+	text, quoted := strings.CutSuffix(text, `"`)
+	text = t.proxy.Endpoint.Hide(text, quoted)
+	if quoted {
+		text += `"`
+	}
+	return text
 }
 
 // detail is an error's text without what a check says already: the operation and

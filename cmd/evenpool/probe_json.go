@@ -127,7 +127,7 @@ func (t tried) report() triedReport {
 	}
 	for _, talk := range t.talks {
 		q := talk.question
-		report.Said = append(report.Said, talkReport{string(talk.scheme), q.Judge, q.Target, q.Capability, talk.lines(secretsOf(t.candidate.Endpoint))})
+		report.Said = append(report.Said, talkReport{string(talk.scheme), q.Judge, q.Target, q.Capability, talk.lines(t.candidate.Endpoint)})
 	}
 	return report
 }

@@ -168,7 +168,7 @@ func (b *bout) detailed(s *screen, t tried) {
 	}
 	for _, talk := range t.talks {
 		s.line("said", "%s to %s", talk.scheme, asked(talk.question))
-		for _, line := range talk.lines(secretsOf(t.candidate.Endpoint)) {
+		for _, line := range talk.lines(t.candidate.Endpoint) {
 			s.line("", "%s", line)
 		}
 	}

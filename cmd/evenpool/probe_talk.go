@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/base64"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"evenpool/probe"
@@ -49,15 +46,15 @@ func (t *talk) add(sent bool, data []byte) {
 	last.more += len(data) - kept
 }
 
-// lines writes what was said for a terminal: "> " before what was sent, "< " before
+// lines writes what was said through a proxy for a terminal, without its password: "> " before what was sent, "< " before
 // what was received. Of the ends of lines CR LF alone is not shown.
-func (t *talk) lines(secrets []string) (lines []string) {
+func (t *talk) lines(e proxyurl.Endpoint) (lines []string) {
 	for _, turn := range t.turns {
 		mark := "< "
 		if turn.sent {
 			mark = "> "
 		}
-		text := mask(turn.data, turn.more > 0, secrets)
+		text := e.Hide(string(turn.data), turn.more > 0)
 		shown, more := 0, turn.more
 		for line := range strings.Lines(text) {
 			if shown++; shown > maxLines {
@@ -71,37 +68,4 @@ func (t *talk) lines(secrets []string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// credentials is what stands behind the name of the header, in whatever form the
-// header is repeated.
-var credentials = regexp.MustCompile(`(?i)(proxy.authorization[^a-z\r\n]{0,8}[a-z]+[ +])[^\s"',<}\]]+`)
-
-// mask hides the proxy's password, whoever said it. Where a text was cut, the
-// beginning of a secret may stand at its end.
-func mask(data []byte, cut bool, secrets []string) string {
-	for _, secret := range secrets {
-		for n := len(secret) - 1; cut && n > 0; n-- {
-			if bytes.HasSuffix(data, []byte(secret[:n])) {
-				data = data[:len(data)-n]
-				break
-			}
-		}
-	}
-	text := string(data)
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return credentials.ReplaceAllString(text, "${1}***")
-}
-
-// secretsOf are the forms in which a proxy is told its password, the longest first.
-func secretsOf(e proxyurl.Endpoint) (secrets []string) {
-	if e.HasUser() {
-		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(e.User()+":"+e.Password())))
-	}
-	if e.Password() != "" {
-		secrets = append(secrets, e.Password())
-	}
-	return secrets
 }

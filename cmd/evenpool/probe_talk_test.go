@@ -34,8 +34,8 @@ func TestProbeConversation(t *testing.T) {
 		said := probeList(t, r.lab.ListText(), append(r.flags, "-v", "-o", format)...)
 		for _, p := range r.lab.Proxies() {
 			e := p.URL.Endpoint
-			for _, secret := range secretsOf(e) {
-				if strings.Contains(said, secret) {
+			for _, secret := range []string{e.Password(), base64.StdEncoding.EncodeToString([]byte(e.User() + ":" + e.Password()))} {
+				if secret != "" && strings.Contains(said, secret) {
 					t.Errorf("%s: %s: %q is in\n%s", format, p.Name, secret, said)
 				}
 			}
@@ -114,36 +114,8 @@ func TestProbeMasksWhatAProxyRepeats(t *testing.T) {
 	said := probeList(t, fmt.Sprintf("http://joe:swordfish@%s\n", ln.Addr()), append(startJudge(t), "-v")...)
 	encoded := base64.StdEncoding.EncodeToString([]byte("joe:swordfish"))
 	for _, piece := range []string{"sword", encoded[:8]} {
-		if _, conversation, _ := strings.Cut(said, "  said "); strings.Contains(conversation, piece) || !strings.Contains(conversation, "< Basic ******") {
+		if strings.Contains(said, piece) || !strings.Contains(said, "< Basic ******") || !strings.Contains(said, `in place of "Basic ******`) && !strings.Contains(said, `"Basic ******`) {
 			t.Errorf("%q in\n%s", piece, said)
-		}
-	}
-}
-
-// Wherever a text is cut, no part of a secret longer than a byte is left of it.
-func TestMaskOfWhatIsCut(t *testing.T) {
-	e, err := proxyurl.NewEndpoint("203.0.113.7", 80, "joe", "swordfish")
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets := secretsOf(e)
-	text := "begin " + secrets[0] + " and " + secrets[1] + " end"
-	for cut := range len(text) {
-		got := mask([]byte(text[:cut]), true, secrets)
-		for _, secret := range secrets {
-			if strings.Contains(got, secret[:2]) {
-				t.Errorf("%q is masked to %q", text[:cut], got)
-			}
-		}
-	}
-	for text, want := range map[string]string{
-		`{"Proxy-Authorization":["Basic am9l\/x=="],"Accept":["*/*"]}`: `{"Proxy-Authorization":["Basic ***"],"Accept":["*/*"]}`,
-		"HTTP_PROXY_AUTHORIZATION = Basic am9lOng=\nHTTP_ACCEPT = a":   "HTTP_PROXY_AUTHORIZATION = Basic ***\nHTTP_ACCEPT = a",
-		"proxy-authorization: Digest username=joe\r\nAccept: a":        "proxy-authorization: Digest ***\r\nAccept: a",
-		"swordfish, swordfis": "***, swordfis",
-	} {
-		if got := mask([]byte(text), false, secrets); got != want {
-			t.Errorf("%q is masked to %q, want %q", text, got, want)
 		}
 	}
 }
@@ -157,7 +129,7 @@ func TestTalkLines(t *testing.T) {
 	talk.add(true, []byte(strings.Repeat("x\n", maxLines+5)))
 	talk.add(false, bytes.Repeat([]byte("y"), maxTurn-1))
 	talk.add(false, []byte("yz"))
-	got := talk.lines(nil)
+	got := talk.lines(proxyurl.Endpoint{})
 	want := []string{"> GET / HTTP/1.1", "> ", `< a\x0a`, "< b", "< c"}
 	for range maxLines {
 		want = append(want, `> x\x0a`)
