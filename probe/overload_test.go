@@ -58,9 +58,9 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
-// TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault: a limit is moved on by as
-// much. Where that would be too much, the question is put again when the overload is
-// over, and if it never is, it decides nothing.
+// TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault: a limit is moved on.
+// Where it was away for long, the question is put again when the overload is over, and
+// if it never is, it decides nothing.
 func TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -72,9 +72,10 @@ func TestH4_TimeLimitsThatPassWhileTheHostIsAwayAreNobodysFault(t *testing.T) {
 	}{
 		{"never away", 0, 0, Timeout, 1, testTimeout},
 		{"hardly away", 1, testTimeout/10 - 1, Timeout, 1, testTimeout},
-		{"away for a while", 1, testTimeout / 10, Timeout, 1, testTimeout + testTimeout/10},
-		{"away once for long", 1, testTimeout + 1, Timeout, 2, 2 * testTimeout},
-		{"always away", 100, testTimeout + 1, LocalOverload, 1 + overloadTries, 3 * testTimeout},
+		{"away for a while", 1, testTimeout / 10, Timeout, 1, testTimeout + testTimeout/5},
+		{"away once for long", 1, testTimeout / 4, Timeout, 2, 2*testTimeout + testTimeout/2},
+		{"always away", 100, testTimeout / 4, LocalOverload, 1 + overloadTries, 3 * (testTimeout + testTimeout/2)},
+		{"always away for all of it", 100, testTimeout, LocalOverload, 1 + overloadTries, 3 * 2 * testTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := NewObserver(ObserverOptions{})

@@ -58,7 +58,7 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 	switch {
 	case ctx.Err() != nil:
 		c.Outcome, err = Cancelled, context.Cause(ctx)
-	case (c.Outcome == Timeout || c.Outcome == DialTimeout) && t.away() > 0:
+	case (c.Outcome == Timeout || c.Outcome == DialTimeout) && t.away() >= p.options.Timeout/4:
 		c.Outcome = LocalOverload
 	}
 	var known *fault
@@ -84,7 +84,8 @@ type try struct {
 	began    time.Time
 	deadline time.Time
 	waited   time.Duration // for this host
-	absent   time.Duration // of the observer, up to which the time limit has been moved on
+	absent   time.Duration // this host, when it began
+	moved    time.Duration // by what the time limit was, for its having been away since
 	stage    Stage
 	layer    layer
 	check    *Check
@@ -108,24 +109,17 @@ func (t *try) wait(waited time.Duration) time.Duration {
 	return waited
 }
 
-// away is for how long this host had no time for the question, beyond what the time
-// limit was moved on for; 0 for less than matters.
-func (t *try) away() time.Duration {
-	if away := t.p.observer.absence() - t.absent; away >= t.p.options.Timeout/10 {
-		return away
-	}
-	return 0
-}
+// away is for how long this host had no time for its probes since the question began.
+func (t *try) away() time.Duration { return t.p.observer.absence() - t.absent }
 
-// longer moves a time limit that has passed on by what this host was away, and says
-// whether the peer has time again. Where it was away for too long, the question is to
-// be put again.
+// longer moves a time limit that has passed on by twice what this host was away, if
+// that was a tenth of it, and says whether the peer has time again.
 func (t *try) longer() bool {
 	away := t.away()
-	if away == 0 || t.wait(away) < away {
+	if away < t.p.options.Timeout/10 || t.wait(2*away-t.moved) == 0 {
 		return false
 	}
-	t.absent += away
+	t.moved = 2 * away
 	return true
 }
 
