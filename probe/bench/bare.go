@@ -53,10 +53,13 @@ func newBare(_ context.Context, s spec) (prober, error) {
 	if s.Ask[0] == probe.TLS {
 		through = b.handshake
 	}
-	return func(ctx context.Context, proxy lab.Proxy) bool {
+	return func(ctx context.Context, proxy lab.Proxy) string {
 		// It knows http alone.
 		want := proxy.URL.Scheme == proxyurl.HTTP && slices.Contains(proxy.Truth.Capabilities, string(s.Ask[0]))
-		return through(ctx, proxy.URL.Endpoint.HostPort()) == want
+		if through(ctx, proxy.URL.Endpoint.HostPort()) == want {
+			return ""
+		}
+		return string(proxy.Behaviour)
 	}, nil
 }
 

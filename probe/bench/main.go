@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +107,10 @@ func run(o options) error {
 	}
 	if err := descriptors(o); err != nil {
 		return err
+	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ := strings.Cut(string(text), " ")
+		fmt.Fprintf(os.Stderr, "bench: load average %s on %d cores; what others do adds to time, and the lab may be late\n", load, runtime.NumCPU())
 	}
 	var failed []string
 	for _, m := range measurements() {

@@ -25,8 +25,8 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// prober probes one proxy, and says whether that went as it should.
-type prober func(context.Context, lab.Proxy) (right bool)
+// prober probes one proxy, and says what came out if that is not the truth; "" if it is.
+type prober func(context.Context, lab.Proxy) (wrong string)
 
 // serveProber reads a spec, measures, and writes down what.
 func serveProber(role string) error {
@@ -80,7 +80,7 @@ func newEvenpool(ctx context.Context, s spec) (prober, error) {
 		return nil, err
 	}
 	rules := probe.Rules{Schemes: probe.Schemes(), Require: s.Ask}
-	return func(ctx context.Context, proxy lab.Proxy) bool {
+	return func(ctx context.Context, proxy lab.Proxy) string {
 		order := rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{proxy.Claimed}})
 		results := p.Round(ctx, plan, probe.Job{Endpoint: proxy.URL.Endpoint, Schemes: order, Allow: allow})
 		verdict := rules.Judge(probe.Record{}, probe.Round{At: time.Now(), Results: results}, nil)
@@ -88,7 +88,10 @@ func newEvenpool(ctx context.Context, s spec) (prober, error) {
 		if len(s.Ask) == 1 {
 			want = slices.Contains(proxy.Truth.Capabilities, string(s.Ask[0]))
 		}
-		return verdict.State == probe.Pass == want
+		if verdict.State == probe.Pass == want {
+			return ""
+		}
+		return fmt.Sprintf("%s: %s, %s", proxy.Behaviour, verdict.State, results[len(results)-1].Outcome)
 	}, nil
 }
 
@@ -112,16 +115,21 @@ func (s spec) measure(ctx context.Context, role string, p prober) (m measured, e
 		defer pprof.StopCPUProfile()
 	}
 	used, began := cpuTime(), time.Now()
-	n := s.all(ctx, p, proxies)
+	wrong := s.all(ctx, p, proxies)
 	m.Wall, used = time.Since(began).Seconds(), cpuTime()-used
 	m.CPU = math.Round(float64(used.Nanoseconds())/float64(len(proxies))/10) / 100
-	m.Right = 100 * float64(n) / float64(len(proxies))
+	m.Wrong = map[string]int{}
+	for _, what := range wrong {
+		m.Wrong[what]++
+	}
+	m.Right = 100 - 100*float64(len(wrong))/float64(len(proxies))
 	return m, nil
 }
 
-// all probes every proxy once, and counts what was right.
-func (s spec) all(ctx context.Context, p prober, proxies []lab.Proxy) (right int) {
-	var n, next atomic.Int64
+// all probes every proxy once, and returns what was wrong.
+func (s spec) all(ctx context.Context, p prober, proxies []lab.Proxy) (wrong []string) {
+	var mu sync.Mutex
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(s.Concurrency, len(proxies)) {
 		workers.Go(func() {
@@ -130,14 +138,16 @@ func (s spec) all(ctx context.Context, p prober, proxies []lab.Proxy) (right int
 				if i >= len(proxies) {
 					return
 				}
-				if p(ctx, proxies[i]) {
-					n.Add(1)
+				if what := p(ctx, proxies[i]); what != "" {
+					mu.Lock()
+					wrong = append(wrong, what)
+					mu.Unlock()
 				}
 			}
 		})
 	}
 	workers.Wait()
-	return int(n.Load())
+	return wrong
 }
 
 // interleave spreads each kind evenly over the whole.

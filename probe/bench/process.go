@@ -35,10 +35,11 @@ type world struct {
 
 // measured is what a prober's process says, as JSON on its standard output.
 type measured struct {
-	CPU   float64 // us per candidate
-	Wall  float64 // s
-	Right float64 // % of the verdicts
-	Bytes float64 // of resident memory per probe in flight
+	CPU   float64        // us per candidate
+	Wall  float64        // s
+	Right float64        // % of the verdicts
+	Bytes float64        // of resident memory per probe in flight
+	Wrong map[string]int // verdicts that are not the truth, by what they were
 }
 
 func cpu(m measured) float64           { return m.CPU }
