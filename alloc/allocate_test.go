@@ -1,15 +1,11 @@
 package alloc_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"evenpool/alloc"
 	"evenpool/alloc/alloctest"
@@ -75,57 +71,6 @@ func TestAllocateMoreThanOneScriptTakes(t *testing.T) {
 				t.Fatalf("allocation %d is %v, want %v", i, a, want)
 			}
 		}
-	})
-}
-
-// TestAllocateIsTheClassicScript: n allocations in one call give the members, the order and the
-// counts that n runs of the classic script give, whatever is in the set.
-func TestAllocateIsTheClassicScript(t *testing.T) {
-	withPools(t, func(t *testing.T, store *alloc.Store, pool *alloc.Pool) {
-		twin := store.Pool(alloctest.PoolName(t))
-		whole := rapid.Map(rapid.IntRange(0, 12), func(n int) float64 { return float64(n) })
-		foreign := rapid.OneOf(whole, whole, whole, rapid.Float64Range(-3, 12), rapid.SampledFrom([]float64{
-			math.Inf(-1), math.Inf(1), 1 << 52, 1<<53 - 1, 1 << 53, 1<<53 + 2, 1e17, -1, 0.5, 1e-17,
-		}))
-		member := rapid.OneOf(
-			rapid.StringMatching(`http://[ab]{0,3}[0-9]:1`),
-			rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 12), func(b []byte) string { return string(b) }),
-			rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 3), func(b []byte) string { return "http://a-long-prefix-that-all-share/" + string(b) }),
-		)
-		if store.Embedded() {
-			// Nobody else reaches it, and its Lua does not read all numbers.
-			foreign = whole
-		}
-		rapid.Check(t, func(r *rapid.T) {
-			counts := rapid.OneOf(
-				rapid.MapOfN(member, whole, 1, 40),
-				rapid.MapOfN(member, foreign, 1, 10),
-			).Draw(r, "members")
-			n := rapid.IntRange(1, 120).Draw(r, "n")
-			ctx := context.Background()
-			for _, p := range []*alloc.Pool{pool, twin} {
-				store.Raw().Del(ctx, eligible(p))
-				plant(t, store, p, counts)
-			}
-			got, err := pool.Allocate(ctx, n)
-			if err != nil {
-				r.Fatal(err)
-			}
-			var members []string
-			for _, a := range got {
-				members = append(members, a.Member)
-			}
-			wanted, err := store.Raw().Eval(ctx, classicTimes, []string{eligible(twin)}, n).StringSlice()
-			if err != nil {
-				r.Fatal(err)
-			}
-			if !slices.Equal(members, wanted) {
-				r.Fatalf("allocated\n%q, the classic script\n%q", members, wanted)
-			}
-			if got, want := set(t, store, eligible(pool)), set(t, store, eligible(twin)); got != want {
-				r.Fatalf("the set is\n%s, after the classic script\n%s", got, want)
-			}
-		})
 	})
 }
 

@@ -28,10 +28,17 @@ type Server struct {
 // containers cannot be killed and restarted as quickly.
 func NewServer(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return NewServerIn(t, nil, args...)
+}
+
+// NewServerIn is NewServer in an environment of this process's with env ("NAME=VALUE") beside it.
+func NewServerIn(t testing.TB, env []string, args ...string) *Server {
+	t.Helper()
 	p, err := newProcess(append([]string{"--appendonly", "yes"}, args...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.env = env
 	s := &Server{URL: p.url(), Socket: p.socket, t: t, process: p}
 	t.Cleanup(func() {
 		p.end(syscall.SIGKILL)
@@ -81,6 +88,7 @@ func startShared() (found, error) {
 type process struct {
 	program string
 	args    []string
+	env     []string // more of it than this process has
 	dir     string
 	socket  string
 
@@ -114,6 +122,7 @@ func (p *process) start() error {
 		return errors.New("the server runs already")
 	}
 	command := exec.Command(p.program, p.args...)
+	command.Env = append(os.Environ(), p.env...)
 	// A test process that is killed takes its servers along.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output, input, err := os.Pipe()
