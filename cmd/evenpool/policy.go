@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
 
+	"evenpool/daemon"
 	"evenpool/daemon/config"
 )
 
@@ -30,13 +33,19 @@ func policyCheckCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "say all that is wrong with a configuration, and when it would run",
 		ArgsUsage: "FILE",
-		Description: `Reads the file alone: it asks no source, judge, Redis or daemon. What is wrong
-goes to standard error, a line each, and the exit code is 78.
+		Description: `Reads the file, and those that it names: keys, certificates, the password, lists of
+banned proxies, databases of places. It asks no source, judge, Redis or daemon. What
+is wrong goes to standard error, a line each, and the exit code is 78. What the
+service may not read, root may: sudo -u evenpool shows what the service would see.
 
 Examples:
    evenpool policy check /etc/evenpool/evenpool.yaml
-   evenpool policy check ./evenpool.yaml -o json`,
-		Flags: []cli.Flag{outputFlag()},
+   evenpool policy check ./evenpool.yaml -o json
+   evenpool policy check --alone ./evenpool.yaml`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "alone", Usage: "read no other file: for a configuration of another host"},
+			outputFlag(),
+		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return usageError("policy check takes one argument, the FILE to check")
@@ -106,6 +115,9 @@ func checkPolicy(c *cli.Context, file string, now time.Time) error {
 	for _, w := range warnings {
 		fmt.Fprintf(c.App.ErrWriter, "warning: %s\n", w)
 	}
+	if err == nil && !c.Bool("alone") {
+		err = checkFiles(cfg, file)
+	}
 	if err != nil {
 		fmt.Fprintln(c.App.ErrWriter, err)
 		if problems := (config.Errors)(nil); errors.As(err, &problems) {
@@ -129,6 +141,20 @@ func checkPolicy(c *cli.Context, file string, now time.Time) error {
 		return writeJSON(c.App.Writer, check)
 	}
 	return writeCheck(c.App.Writer, check)
+}
+
+// checkFiles reads what the configuration in file names, as serve would.
+func checkFiles(cfg *config.Config, file string) error {
+	_, err := cfg.Redis.Password(os.Getenv("CREDENTIALS_DIRECTORY"))
+	err = errors.Join(err, daemon.CheckFiles(cfg))
+	if err == nil {
+		return nil
+	}
+	var problems config.Errors
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		problems = append(problems, config.Problem{File: file, What: line})
+	}
+	return problems
 }
 
 func schedule(kind, name string, s config.Schedule, now time.Time) policySchedule {

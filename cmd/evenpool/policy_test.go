@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,65 @@ func TestPolicyCheck(t *testing.T) {
 				t.Errorf("schedules: %+v", got.Schedules)
 			}
 		})
+	}
+}
+
+// Every file that the configuration names is read, unless it is for another host;
+// all that is wrong is said at once.
+func TestPolicyCheckReadsFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	empty := write("empty", "", 0o600)
+	open := write("open.key", strings.Repeat("k", 64), 0o644)
+	banned := write("banned.txt", "1.2.3.4\nnot a proxy\n", 0o600)
+	file := writeFile(t, fmt.Sprintf(`redis: {url: "redis://127.0.0.1", password_file: %[1]s/none}
+geoip: {country: %[1]s/none.mmdb, asn: %[2]s}
+judges:
+  - {name: mine, http: "http://judge.example.org/", https: "https://judge.example.org/", key_file: %[1]s/none.key, ca_file: %[2]s}
+  - {name: second, http: "http://judge.example.org/", key_file: %[2]s}
+  - {name: third, http: "http://judge.example.org/", key_file: %[3]s}
+sources:
+  - {name: mylist, url: "https://www.example.org/http.txt"}
+pools:
+  - name: web
+    probe: {proxy_ca_file: %[1]s}
+    eligibility: {banned_file: %[4]s}
+`, dir, empty, open, banned))
+	want := []string{
+		"read the Redis password: open DIR/none: no such file or directory",
+		"geoip.country: DIR/none.mmdb: no such file or directory",
+		"geoip.asn: DIR/empty: not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file",
+		"judge mine: ca_file: DIR/empty has no certificate in PEM form",
+		"judge mine: key file DIR/none.key: there is none; make one with: evenpool judge --new-key DIR/none.key",
+		"judge second: key file DIR/empty: is empty; remove it and make one with: evenpool judge --new-key DIR/empty",
+		"judge third: key file DIR/open.key: mode 0644 lets everybody have it; chmod o= it, and make a new key if others may have read it",
+		`pool web: banned_file: DIR/banned.txt: line 2: "not a proxy": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24`,
+		"pool web: proxy_ca_file: read DIR: is not a regular file",
+	}
+	code, stdout, stderr := runCLI(t, "policy", "check", file, "-o", "json")
+	var got policyCheck
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitConfig || got.OK || len(got.Problems) != len(want) {
+		t.Fatalf("exit %d, %v in\n%s\n%s", code, err, stdout, stderr)
+	}
+	for i, p := range got.Problems {
+		if p.What = strings.ReplaceAll(p.What, dir, "DIR"); p.What != want[i] || p.File != file {
+			t.Errorf("got %+v\nwant %s", p, want[i])
+		}
+		if !strings.Contains(strings.ReplaceAll(stderr, dir, "DIR"), file+": "+want[i]+"\n") {
+			t.Errorf("standard error has no %s", want[i])
+		}
+	}
+	if code, _, stderr := runCLI(t, "policy", "check", "--alone", file); code != exitDone || stderr != "" {
+		t.Errorf("alone: exit %d, %s", code, stderr)
 	}
 }
 
