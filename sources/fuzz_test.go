@@ -108,7 +108,7 @@ func FuzzL2_Annotated(f *testing.F) { fuzzFormat(f, "annotated", "annotated*") }
 func FuzzL2_Emoji(f *testing.F) { fuzzFormat(f, "emoji", "emoji*") }
 
 func FuzzL2_CSV(f *testing.F) {
-	fuzzFormat(f, "csv", "csv*", "ip,port\n1.2.3.4,\"8\n0\"\n", "ip|port\n\"\n\"\n", "http;socks5\n1.2.3.4:80;\n")
+	fuzzFormat(f, "csv", "csv*", "ip,port\n1.2.3.4,\"8\n0\"\n", "ip|port\n\"\n\"\n", "http;socks5\n1.2.3.4:80;\n", "http;socks5\n; ")
 }
 
 func FuzzL2_JSON(f *testing.F) {

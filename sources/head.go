@@ -54,7 +54,9 @@ func newHead(names []string) *head {
 // row takes in the cells of one row, which has as many as the head.
 func (h *head) row(c *collector, number int, cells []string, f *fields) {
 	if h.spoken != nil {
-		c.begin(number)
+		if strings.TrimSpace(strings.Join(cells, "")) != "" {
+			c.begin(number)
+		}
 		for i, cell := range cells {
 			if cell = strings.TrimSpace(cell); cell == "" {
 				continue

@@ -62,10 +62,32 @@ func (f jsonLinesFormat) read(in *input, c *collector) error {
 		case long:
 			c.begin(lines.number)
 			c.reject(ReasonLineTooLong, string(text), showLong)
-		case !whole || w.walk(&line) != nil:
+		case !whole || !shallowJSON(text) || w.walk(&line) != nil:
 			t.frames = t.frames[:0]
 			c.begin(lines.number)
 			c.reject(reasonUnparseable, string(text), showLine)
 		}
 	}
+}
+
+// shallowJSON says whether the objects and arrays of a valid document are no deeper
+// than they are read: the walk would tell the tree of the first ones before it ends.
+func shallowJSON(text []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return true
 }

@@ -192,7 +192,6 @@ func (t *tree) inArray() bool {
 // field takes in a value of an object that may be a record.
 func (t *tree) field(f *frame, key, text string) {
 	r := t.role(key)
-	var before string
 	switch r {
 	case roleProtocolFlag:
 		if f.kind == isList && holdsAddress(text) { // {"http": "1.2.3.4:80"}
@@ -201,21 +200,31 @@ func (t *tree) field(f *frame, key, text string) {
 			return
 		}
 	case roleIP, roleHost:
-		before = cmp.Or(f.fields.ip, f.fields.host)
-	case roleAddress:
-		before = f.fields.address
-	}
-	if f.kind == isList && (before != "" && before != text || f.full) && f.fields.port == "" && isAddress(text) && (f.full || isAddress(before)) {
-		// No record, but a list of them: <ip>1.2.3.4:80</ip><ip>1.2.3.5:80</ip>.
-		if !f.full {
-			f.full = true
-			f.fields.reset()
-			t.address(f, before)
+		if t.oneMore(f, cmp.Or(f.fields.ip, f.fields.host), text) {
+			return
 		}
-		t.address(f, text)
-		return
+	case roleAddress:
+		if t.oneMore(f, f.fields.address, text) {
+			return
+		}
 	}
 	f.fields.set(r, key, text)
+}
+
+// oneMore takes in an address of an object that is no record, but a list of them,
+// <ip>1.2.3.4:80</ip><ip>1.2.3.5:80</ip>, and says whether it is. before is what the
+// object's fields hold of the same kind.
+func (t *tree) oneMore(f *frame, before, text string) bool {
+	if f.kind != isList || f.fields.port != "" || !isAddress(text) || !f.full && (before == text || !isAddress(before)) {
+		return false
+	}
+	if !f.full {
+		f.full = true
+		f.fields.reset()
+		t.address(f, before)
+	}
+	t.address(f, text)
+	return true
 }
 
 // isAddress says whether a text is a whole address.
