@@ -274,6 +274,10 @@ func (c *cycle) end(ctx context.Context, err error) {
 func (c *cycle) holdBack(items []*item) (frozenSince time.Time) {
 	var due []*item
 	in := guardInput{members: c.size, frozenSince: c.frozen, now: time.Now()}
+	if c.frozen.IsZero() {
+		// Those that were not asked, as none but a few were reported, do not fail.
+		in.good = max(0, c.size-len(items))
+	}
 	for _, it := range items {
 		// Those that failed when the freeze began are not good any more; while it
 		// lasts, all members count.

@@ -49,6 +49,8 @@ type pool struct {
 	ensuring sync.Mutex
 	known    bool // was seen in the store; under ensuring
 
+	evenness evenness
+
 	mu       sync.Mutex
 	counts   poolCounts
 	last     *api.Cycle

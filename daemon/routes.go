@@ -33,6 +33,8 @@ type backend interface {
 	members(ctx context.Context, pool string) ([]api.Member, error)
 	// why explains an endpoint; its password may be "***", as it is shown.
 	why(ctx context.Context, pool string, proxy proxyurl.Endpoint) (api.Why, error)
+	// report takes down a worker's word on a member; the proxy's password may be "***".
+	report(ctx context.Context, pool string, proxy proxyurl.URL, outcome, target string) (api.Reported, error)
 	// probeNow begins a cycle through the gate of the schedule and does not wait
 	// for its end; errBusy when one is running.
 	probeNow(ctx context.Context, pool string) error
@@ -77,6 +79,7 @@ func (rt *routes) list() []route {
 		{"POST", "/v1/allocate", []string{"n"}, rt.allocate},
 		{"POST", "/v1/pools/{pool}/allocate", []string{"n"}, rt.allocate},
 		{"POST", "/v1/pools/{pool}/probe", nil, rt.probeNow},
+		{"POST", "/v1/pools/{pool}/reports", []string{"proxy", "outcome", "target"}, rt.report},
 		{"GET", "/v1/status", nil, rt.status},
 		{"GET", "/v1/pools/{pool}", nil, rt.pool},
 		{"GET", "/v1/pools/{pool}/members", nil, rt.members},

@@ -78,6 +78,10 @@ func (f *fakeBackend) members(_ context.Context, pool string) ([]api.Member, err
 	return nil, f.known(pool)
 }
 
+func (f *fakeBackend) report(_ context.Context, pool string, _ proxyurl.URL, outcome, _ string) (api.Reported, error) {
+	return api.Reported{Member: true, ProbeDue: outcome != api.ReportOK}, f.known(pool)
+}
+
 func (f *fakeBackend) why(_ context.Context, pool string, proxy proxyurl.Endpoint) (api.Why, error) {
 	f.asked = proxy
 	return api.Why{Proxy: proxy.Redacted(), State: api.StateUnknown}, f.known(pool)
@@ -149,14 +153,16 @@ func TestRoutesAnswer(t *testing.T) {
 			body: `{"proxies":[],"retry_after_ms":30000}`},
 		{name: "empty as text", method: "POST", target: "/v1/pools/web/allocate?n=2", accept: "text/plain", status: 204},
 		{name: "status", method: "GET", target: "/v1/status",
-			body: `{"version":"test","uptime_ms":0,"store":{"kind":"","reachable":false},"pools":[{"name":"web","members":0,"candidates":0,"due":0,"last_cycle":null,"guard":{"state":""},"judges":[],"sources":[]}]}`},
+			body: `{"version":"test","uptime_ms":0,"store":{"kind":"","reachable":false},"pools":[{"name":"web","members":0,"candidates":0,"due":0,"counts":null,"last_cycle":null,"guard":{"state":""},"judges":[],"sources":[]}]}`},
 		{name: "pool", method: "GET", target: "/v1/pools/web",
-			body: `{"name":"web","members":0,"candidates":0,"due":0,"last_cycle":null,"guard":{"state":""},"judges":[],"sources":[]}`},
+			body: `{"name":"web","members":0,"candidates":0,"due":0,"counts":null,"last_cycle":null,"guard":{"state":""},"judges":[],"sources":[]}`},
 		{name: "members", method: "GET", target: "/v1/pools/web/members", body: `{"members":[]}`},
 		{name: "why by URL", method: "GET", target: "/v1/pools/web/proxies?url=http://u:p@203.0.113.7:8080/",
 			body: `{"proxy":"u:***@203.0.113.7:8080","state":"unknown","schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"exits":[],"targets":[],"rounds":[],"results":[],"text":""}`},
 		{name: "why by endpoint", method: "GET", target: "/v1/pools/web/proxies?url=203.0.113.7:8080",
 			body: `{"proxy":"203.0.113.7:8080","state":"unknown","schemes":[],"sources":[],"passes":0,"fails":0,"rules":[],"exits":[],"targets":[],"rounds":[],"results":[],"text":""}`},
+		{name: "a report", method: "POST", target: "/v1/pools/web/reports?proxy=http://u:p@203.0.113.7:8080&outcome=blocked&target=www.example.org",
+			body: `{"member":true,"probe_due":true}`},
 		{name: "probe now", method: "POST", target: "/v1/pools/web/probe", status: 202, body: `{"pool":"web"}`},
 		{name: "sources", method: "GET", target: "/v1/sources", body: `{"sources":[` + listsJSON + `,` + strings.NewReplacer(`lists`, `own`, `https://example.org/?a&b`, ``, `good`, `new`, `7`, `0`).Replace(listsJSON) + `]}`},
 		{name: "fetch now", method: "POST", target: "/v1/sources/lists/fetch", body: listsJSON},
@@ -207,6 +213,18 @@ func TestRoutesError(t *testing.T) {
 		{name: "why without a proxy", method: get, target: "/v1/pools/web/proxies", status: 400, code: api.CodeBadRequest, message: "which proxy? add ?url=SCHEME://HOST:PORT or ?url=HOST:PORT, percent-encoded"},
 		{name: "why of no proxy", method: get, target: "/v1/pools/web/proxies?url=http://u:p@a", status: 400, code: api.CodeBadRequest,
 			message: `url: unparseable: "u:***@a"; expected SCHEME://[USER:PASSWORD@]HOST:PORT or the same without SCHEME://, percent-encoded as a whole`},
+		{name: "a report of nothing", method: post, target: "/v1/pools/web/reports", status: 400, code: api.CodeBadRequest,
+			message: "of which proxy? add ?proxy=URL&outcome=OUTCOME, percent-encoded"},
+		{name: "a report of no proxy", method: post, target: "/v1/pools/web/reports?proxy=203.0.113.7:8080&outcome=ok", status: 400, code: api.CodeBadRequest,
+			message: `proxy: unparseable: "203.0.113.7:8080"; expected the URL as it was allocated, percent-encoded as a whole`},
+		{name: "a report of no outcome", method: post, target: "/v1/pools/web/reports?proxy=http://203.0.113.7:8080&outcome=dead", status: 400, code: api.CodeBadRequest,
+			message: "outcome=dead: expected one of ok, failed, blocked"},
+		{name: "a report of ok with a target", method: post, target: "/v1/pools/web/reports?proxy=http://203.0.113.7:8080&outcome=ok&target=a", status: 400, code: api.CodeBadRequest,
+			message: "target is for outcome=blocked, by which target the proxy is blocked; leave it out"},
+		{name: "a report with a hostile target", method: post, target: "/v1/pools/web/reports?proxy=http://203.0.113.7:8080&outcome=blocked&target=%1b[2J", status: 400, code: api.CodeBadRequest,
+			message: `target: "\x1b[2J" is no target; write a host's name or a word, 1 to 64 of letters, digits, '.', '_' and '-'`},
+		{name: "a report for an unknown pool", method: post, target: "/v1/pools/nope/reports?proxy=http://203.0.113.7:8080&outcome=ok", status: 404, code: api.CodeUnknownPool,
+			message: "no pool nope; configured: web"},
 		{name: "allocate with GET", method: get, target: "/v1/pools/web/allocate", status: 405, code: api.CodeBadRequest, message: "GET is not for this path; use POST"},
 		{name: "status with POST", method: post, target: "/v1/status", status: 405, code: api.CodeBadRequest, message: "POST is not for this path; use GET, HEAD"},
 		{name: "no such path", method: get, target: "/v2/status", status: 404, code: api.CodeNotFound, message: "no such path: /v2/status; all begin with /v1/"},

@@ -139,6 +139,7 @@ func (p *pool) status(ctx context.Context) api.Pool {
 	for _, s := range p.sources {
 		lists = append(lists, s.statusIn(p))
 	}
+	counts := p.evenness.get(ctx, p.store)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return api.Pool{
@@ -149,6 +150,7 @@ func (p *pool) status(ctx context.Context) api.Pool {
 		CountedAt:   p.counts.at.UTC(),
 		LastCycle:   p.last,
 		NextCycleAt: p.nextRun(),
+		Counts:      counts,
 		Guard:       p.guard,
 		Judges:      slices.Clone(p.controls),
 		Sources:     lists,
@@ -237,6 +239,9 @@ func (d *Daemon) why(ctx context.Context, name string, endpoint proxyurl.Endpoin
 		if member {
 			why.State, why.Proxy, why.Count = api.StateMember, u.Redacted(), &count
 		}
+	}
+	if why.Reports, err = p.reports(ctx, endpoint); err != nil {
+		return api.Why{}, err
 	}
 	p.explain(&why, rec, endpoint)
 	return why, nil

@@ -7,6 +7,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		serveCommand(),
 		allocCommand(),
+		reportCommand(),
 		statusCommand(),
 		whyCommand(),
 		demoCommand(),

@@ -87,6 +87,9 @@ func (s *screen) store(st api.Store) {
 func (s *screen) pool(p api.Pool) {
 	fmt.Fprintf(s, "\npool %s: %d %s, %d %s, %d due%s\n", show(p.Name), p.Members, plural(p.Members, "member"),
 		p.Candidates, plural(p.Candidates, "candidate"), p.Due, s.counted(p.CountedAt))
+	if e := p.Counts; e != nil && p.Members > 0 {
+		s.line("counts", "%d to %d, mean %.1f, spread %d, Gini %.3f", e.Lowest, e.Highest, e.Mean, e.Spread, e.Gini)
+	}
 	s.cycle(p.LastCycle)
 	if !p.NextCycleAt.IsZero() {
 		s.line("next cycle", "%s", s.relative(p.NextCycleAt))

@@ -22,6 +22,7 @@ func TestStatusText(t *testing.T) {
 			Store: api.Store{Kind: "redis", URL: "redis://127.0.0.1:6379/0", Version: "Redis 7.0.15", Since: ago(40 * time.Second), Note: "connection refused"},
 			Pools: []api.Pool{{
 				Name: "web", Members: 1, Candidates: 3410, Due: 12, CountedAt: ago(2 * time.Minute),
+				Counts: &api.Evenness{Lowest: 17, Highest: 19, Spread: 2, Mean: 18.04, Gini: 0.0123},
 				LastCycle: &api.Cycle{
 					StartedAt: ago(5 * time.Minute), DurationMS: 14230, ProbedMembers: 1, ProbedCandidates: 400,
 					Passed: 3, Failed: 395, Inconclusive: 3, Admitted: 1, Retired: 2, Held: 4, PutOff: 5, VoidSlices: 1,
@@ -46,6 +47,7 @@ func TestStatusText(t *testing.T) {
                connection refused
 
 pool web: 1 member, 3410 candidates, 12 due (counted 2m 0s ago)
+  counts       17 to 19, mean 18.0, spread 2, Gini 0.012
   last cycle   5m 0s ago, took 14.2s: probed 1 member and 400 candidates
                3 passed, 395 failed, 3 inconclusive; 1 admitted, 2 retired, 4 held by the guard, 5 put off as a flood, 1 void slices
                timeout 200, refused 195, local 3, ok 3

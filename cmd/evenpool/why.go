@@ -90,6 +90,9 @@ func writeWhy(w io.Writer, why api.Why, now time.Time) error {
 		label = ""
 	}
 	s.seen(why)
+	if r := why.Reports; r != nil {
+		s.line("reports", "%d ok, %d failed, %d blocked%s; the last one %s", r.OK, r.Failed, r.Blocked, blockedBy(r.BlockedBy), s.relative(r.LastAt))
+	}
 	label = "results"
 	for _, r := range why.Results {
 		s.line(label, "%s, %s: %s", s.relative(r.At), r.Proxy, result(r))
@@ -140,6 +143,14 @@ func (s *screen) seen(why api.Why) {
 		s.line(label, "%s", text)
 		label = ""
 	}
+}
+
+// blockedBy names the targets that workers named, the most named first.
+func blockedBy(targets api.Counts) string {
+	if len(targets) == 0 {
+		return ""
+	}
+	return " (" + tally(targets) + ")"
 }
 
 // proven says how far what a judge told is to be believed.

@@ -36,12 +36,28 @@ type Pool struct {
 	Candidates int64     `json:"candidates"`
 	Due        int64     `json:"due"`
 	CountedAt  time.Time `json:"counted_at,omitzero"`
+	// Counts is how even the members' counts are; nil where that is not known.
+	Counts *Evenness `json:"counts"`
 	// LastCycle is nil before the first cycle of this daemon has ended.
 	LastCycle   *Cycle       `json:"last_cycle"`
 	NextCycleAt time.Time    `json:"next_cycle_at,omitzero"`
 	Guard       Guard        `json:"guard"`
 	Judges      List[Judge]  `json:"judges"`
 	Sources     List[Source] `json:"sources"`
+}
+
+// Evenness is how alike the counts of a pool's members are, all 0 for an empty pool.
+type Evenness struct {
+	Lowest  int64   `json:"lowest"`
+	Highest int64   `json:"highest"`
+	Spread  int64   `json:"spread"` // highest less lowest
+	Mean    float64 `json:"mean"`
+	// Gini is the Gini coefficient: 0 where all counts are alike, towards 1 where one member has
+	// everything.
+	Gini float64 `json:"gini"`
+	// CountedAt is when all members were looked at; at least a second, and in a large pool longer,
+	// before that is done again.
+	CountedAt time.Time `json:"counted_at"`
 }
 
 // Cycle is what one round of probing did.

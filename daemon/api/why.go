@@ -50,6 +50,8 @@ type Why struct {
 	// Rounds are those that told anything, newest first; of a proxy that did not work in
 	// any of them, none is kept.
 	Rounds List[Round] `json:"rounds"`
+	// Reports is what workers said of a member; nil where nobody said anything.
+	Reports *Reports `json:"reports,omitempty"`
 	// Results are the last few, newest first.
 	Results List[Result] `json:"results"`
 	// Retired is nil when it was never retired, or that is forgotten.
