@@ -12,8 +12,8 @@ import (
 // known and how fast it acts.
 type Eligibility struct {
 	// Schemes are those that members may speak, the most wanted first: http,
-	// https (TLS to the proxy itself), socks4, socks4a, socks5. Default: [http, socks5]. A proxy that speaks
-	// several is a member by the first of them that passes.
+	// https (TLS to the proxy itself), socks4, socks4a, socks5. Default: [http,
+	// socks5]. A proxy that speaks several is a member by the first that passes.
 	Schemes []proxyurl.Scheme
 	// Require is what a proxy must be proven to do: "http" (plain requests pass),
 	// "tls" (tunnels pass, unbroken). Default: [http, tls]. Each needs a judge that

@@ -12,9 +12,9 @@ import (
 )
 
 // All keys of the file, with their limits, are here, those of eligibility in
-// eligibility.go, and nowhere else: reading,
-// showing and the test of the example go through these functions. Defaults are
-// in defaults.go, what spans several keys is in check.go.
+// eligibility.go, and nowhere else: reading, showing and the test of the example go
+// through these functions. Defaults are in defaults.go, what spans several keys is in
+// check.go and checkrules.go.
 
 func (c *Config) keys(s *section) {
 	s.sub("redis", c.Redis.keys)

@@ -46,11 +46,11 @@ type Target struct {
 // GeoIP names files in the MaxMind DB format, which say where an exit is. They are
 // read when the daemon starts, and again when they change.
 type GeoIP struct {
-	// Country is a file of countries. Default: empty; then no pool can have
-	// exit_countries or not_countries.
+	// Country is a file of countries. Default: empty; then no country is known, and
+	// nothing meets exit_countries and not_countries.
 	Country string
-	// ASN is a file of autonomous systems. Default: empty; then no pool can have
-	// exit_asns or not_asns.
+	// ASN is a file of autonomous systems. Default: empty; then nothing meets exit_asns
+	// and not_asns.
 	ASN string
 }
 
