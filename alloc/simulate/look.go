@@ -88,11 +88,15 @@ func (l *look) result() Result {
 	var most Point
 	for _, w := range l.windows {
 		most = most.Max(w)
-		r.MeanSpread += float64(w.Spread) / float64(len(l.windows))
-		r.MeanGini += w.Gini / float64(len(l.windows))
+		r.MeanSpread += float64(w.Spread)
+		r.MeanGini += w.Gini
+	}
+	if n := float64(len(l.windows)); n > 0 {
+		r.MeanSpread, r.MeanGini = r.MeanSpread/n, r.MeanGini/n
 	}
 	r.LargestShare, r.LongestRun, r.MaxSpread, r.MaxGini = most.Share, most.Run, most.Spread, most.Gini
 	r.OverTime = Fewer(l.windows, maxPoints)
+	r.PointWindows = each(len(l.windows), maxPoints)
 	return r
 }
 
@@ -100,8 +104,7 @@ func (l *look) result() Result {
 // largest.
 func Fewer(points []Point, n int) []Point {
 	out := make([]Point, 0, n)
-	each := max(1, (len(points)+n-1)/n)
-	for some := range slices.Chunk(points, each) {
+	for some := range slices.Chunk(points, each(len(points), n)) {
 		var most Point
 		for _, p := range some {
 			most = most.Max(p)
@@ -110,3 +113,6 @@ func Fewer(points []Point, n int) []Point {
 	}
 	return out
 }
+
+// each is how many of some points become one, so that n are left at most.
+func each(points, n int) int { return max(1, (points+n-1)/n) }

@@ -63,8 +63,10 @@ type Result struct {
 	// Gini is the coefficient of the members' counts, 0 (all have the same) to 1, at the windows' ends.
 	MaxGini  float64 `json:"max_gini"`
 	MeanGini float64 `json:"mean_gini"`
-	// OverTime has the largest values of stretches of equal length, the first first, at most 144.
-	OverTime []Point `json:"over_time"`
+	// OverTime has the largest values of stretches of PointWindows windows each (the last may be
+	// shorter), the first first, at most 144.
+	OverTime     []Point `json:"over_time"`
+	PointWindows int     `json:"point_windows"`
 }
 
 // Point is what was seen in one stretch of time, at its largest.
@@ -82,7 +84,7 @@ func (p Point) Max(q Point) Point {
 
 // Run plays a history for each policy and gives the results in their order, the same each time.
 func Run(ctx context.Context, h History, policies []Policy, o Options) ([]Result, error) {
-	if err := o.check(h); err != nil {
+	if err := o.Check(h); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -113,7 +115,8 @@ func Run(ctx context.Context, h History, policies []Policy, o Options) ([]Result
 	return results, nil
 }
 
-func (o Options) check(h History) error {
+// Check says what about the options does not go together with a history.
+func (o Options) Check(h History) error {
 	switch asked := o.Rate * h.Length.Seconds(); {
 	case !(o.Rate > 0):
 		return fmt.Errorf("a rate of %g allocations a second: want more than 0", o.Rate)

@@ -24,7 +24,7 @@ func policyCommand() *cli.Command {
    evenpool policy check ./evenpool.yaml
    evenpool policy show
    evenpool policy explain --pool web`,
-		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand(), policyExplainCommand()},
+		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand(), policyExplainCommand(), policySimulateCommand()},
 	}
 }
 
