@@ -52,7 +52,7 @@ func (p *Prober) ControlTarget(ctx context.Context, t Target) Check {
 func (p *Prober) control(ctx context.Context, w way, a *ask) (Check, Seen) {
 	var seen Seen
 	w.allow = a.allow
-	c := p.askFor(ctx, w, a, func(said witness) {
+	c := p.ask(ctx, &w, a, func(said witness) {
 		if said.exit.IsValid() {
 			seen.Own = []netip.Addr{said.exit}
 		}

@@ -75,24 +75,29 @@ func (v *visit) askTarget(ctx context.Context, a *ask) {
 		}
 		defer done()
 	}
-	v.result.Targets = append(v.result.Targets, v.p.ask(ctx, v.way, a))
+	v.result.Targets = append(v.result.Targets, v.p.ask(ctx, &v.way, a, nil))
 }
 
 // ask asks one question and takes down what it shows.
 func (v *visit) ask(ctx context.Context, a *ask) Outcome {
-	c := v.p.ask(ctx, v.way, a)
+	c := v.p.ask(ctx, &v.way, a, nil)
 	if c.Outcome == SOCKSRefused && c.names && !v.way.byAddress {
-		// It may be the name that it does not take. Who resolves is found out so.
-		other := v.way
-		other.byAddress = true
-		if again := v.p.ask(ctx, other, a); again.Outcome != SOCKSRefused {
-			v.way, c = other, again
-		}
+		v.askByAddress(ctx, a, &c)
 	}
 	v.result.Checks = append(v.result.Checks, c)
 	v.result.add(c)
 	v.result.Outcome = c.Outcome
 	return c.Outcome
+}
+
+// askByAddress asks again: it may be the name that the proxy does not take. Who resolves
+// is found out so.
+func (v *visit) askByAddress(ctx context.Context, a *ask, c *Check) {
+	other := v.way
+	other.byAddress = true
+	if again := v.p.ask(ctx, &other, a, nil); again.Outcome != SOCKSRefused {
+		v.way, *c = other, again
+	}
 }
 
 // confirm has a member's failure looked at by another judge. What happened before a
@@ -157,7 +162,7 @@ func (v *visit) explore(ctx context.Context) {
 	}
 	by := v.way
 	by.proxy.Scheme = proxyurl.SOCKS4A
-	if c := v.p.ask(ctx, by, a); c.Outcome == OK {
+	if c := v.p.ask(ctx, &by, a, nil); c.Outcome == OK {
 		v.result.Found |= c.Found
 	}
 }

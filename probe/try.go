@@ -17,11 +17,10 @@ import (
 // this host had no time for it. A target is not asked again: it may have heard it.
 const overloadTries = 2
 
-// ask puts a question, and again after an overload of this host.
-func (p *Prober) ask(ctx context.Context, w way, a *ask) Check { return p.askFor(ctx, w, a, nil) }
-
-// askFor tells heard what a content judge said.
-func (p *Prober) askFor(ctx context.Context, w way, a *ask, heard func(witness)) Check {
+// ask puts a question, and again after an overload of this host. heard is told what a
+// content judge said; nil: nobody wants to know. Each probe in flight has the frames of
+// what it is within on its stack: what is large is kept out of them.
+func (p *Prober) ask(ctx context.Context, w *way, a *ask, heard func(witness)) Check {
 	for n := 0; ; n++ {
 		c := p.check(ctx, w, a, heard)
 		if c.Outcome != LocalOverload || a.target != nil || n == overloadTries || !p.observer.calm(ctx, calmTime) {
@@ -31,7 +30,7 @@ func (p *Prober) askFor(ctx context.Context, w way, a *ask, heard func(witness))
 }
 
 // check puts a question once.
-func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) (c Check) {
+func (p *Prober) check(ctx context.Context, w *way, a *ask, heard func(witness)) (c Check) {
 	c = Check{Judge: a.judge.Name, Capability: a.capability}
 	if a.target != nil {
 		c.Target = a.target.Name
@@ -42,7 +41,7 @@ func (p *Prober) check(ctx context.Context, w way, a *ask, heard func(witness)) 
 		return c
 	}
 	defer p.observer.end(dear)
-	t := try{p: p, way: w, question: a.question(), absent: p.observer.absence(), began: time.Now(), check: &c, heard: heard}
+	t := try{p: p, way: *w, question: a.question(), absent: p.observer.absence(), began: time.Now(), check: &c, heard: heard}
 	t.deadline = t.began.Add(p.options.Timeout)
 	if w.trace != nil {
 		t.said = w.trace(w.proxy.Scheme, c)

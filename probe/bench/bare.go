@@ -53,7 +53,7 @@ func newBare(_ context.Context, s spec) (prober, error) {
 	if s.Ask[0] == probe.TLS {
 		through = b.handshake
 	}
-	return func(ctx context.Context, proxy lab.Proxy) string {
+	return func(ctx context.Context, proxy *lab.Proxy) string {
 		// It knows http alone.
 		want := proxy.URL.Scheme == proxyurl.HTTP && slices.Contains(proxy.Truth.Capabilities, string(s.Ask[0]))
 		if through(ctx, proxy.URL.Endpoint.HostPort()) == want {

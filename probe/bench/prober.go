@@ -26,7 +26,7 @@ import (
 )
 
 // prober probes one proxy, and says what came out if that is not the truth; "" if it is.
-type prober func(context.Context, lab.Proxy) (wrong string)
+type prober func(context.Context, *lab.Proxy) (wrong string)
 
 // serveProber reads a spec, measures, and writes down what.
 func serveProber(role string) error {
@@ -79,20 +79,29 @@ func newEvenpool(ctx context.Context, s spec) (prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := probe.Rules{Schemes: probe.Schemes(), Require: s.Ask}
-	return func(ctx context.Context, proxy lab.Proxy) string {
-		order := rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{proxy.Claimed}})
-		results := p.Round(ctx, plan, probe.Job{Endpoint: proxy.URL.Endpoint, Schemes: order, Allow: allow})
-		verdict := rules.Judge(probe.Record{}, probe.Round{At: time.Now(), Results: results}, nil)
-		want := proxy.Truth.Eligible
-		if len(s.Ask) == 1 {
-			want = slices.Contains(proxy.Truth.Capabilities, string(s.Ask[0]))
-		}
-		if verdict.State == probe.Pass == want {
-			return ""
-		}
-		return fmt.Sprintf("%s: %s, %s", proxy.Behaviour, verdict.State, results[len(results)-1].Outcome)
+	rules := &probe.Rules{Schemes: probe.Schemes(), Require: s.Ask}
+	// What is not needed while a proxy is waited for is kept off the stack.
+	return func(ctx context.Context, proxy *lab.Proxy) string {
+		order := orderOf(rules, proxy)
+		return wrongIn(rules, proxy, p.Round(ctx, plan, probe.Job{Endpoint: proxy.URL.Endpoint, Schemes: order, Allow: allow}))
 	}, nil
+}
+
+func orderOf(rules *probe.Rules, proxy *lab.Proxy) []proxyurl.Scheme {
+	return rules.TryOrder(probe.Record{Schemes: []proxyurl.Scheme{proxy.Claimed}})
+}
+
+// wrongIn compares the verdict with the lab's truth.
+func wrongIn(rules *probe.Rules, proxy *lab.Proxy, results []probe.Result) string {
+	verdict := rules.Judge(probe.Record{}, probe.Round{At: time.Now(), Results: results}, nil)
+	want := proxy.Truth.Eligible
+	if len(rules.Require) == 1 {
+		want = slices.Contains(proxy.Truth.Capabilities, string(rules.Require[0]))
+	}
+	if verdict.State == probe.Pass == want {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s, %s", proxy.Behaviour, verdict.State, results[len(results)-1].Outcome)
 }
 
 func (s spec) measure(ctx context.Context, role string, p prober) (m measured, err error) {
@@ -138,7 +147,7 @@ func (s spec) all(ctx context.Context, p prober, proxies []lab.Proxy) (wrong []s
 				if i >= len(proxies) {
 					return
 				}
-				if what := p(ctx, proxies[i]); what != "" {
+				if what := p(ctx, &proxies[i]); what != "" {
 					mu.Lock()
 					wrong = append(wrong, what)
 					mu.Unlock()
