@@ -288,3 +288,33 @@ func TestASimulationEndsWhenItIsToldTo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Worked out by hand: c comes with 0 to a and b at 2, and takes two in a row.
+func TestWhatIsMeasured(t *testing.T) {
+	h := History{
+		Members: []string{"a", "b"},
+		Steps:   []Step{{At: 4 * time.Second, Changes: []Change{{"c", true}}}},
+		Length:  13 * time.Second,
+	}
+	results, err := Run(t.Context(), h, []Policy{{"zero", "floor"}}, Options{Rate: 1, Window: 4 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{
+		Policy: Policy{"zero", "floor"}, Allocations: 13, LargestShare: 0.5, LongestRun: 2,
+		MaxSpread: 2, MeanSpread: 2.0 / 3, MaxGini: 1.0 / 12, MeanGini: 1.0 / 36,
+		OverTime: []Point{
+			{Share: 0.5, Run: 1},                            // a b a b: 2 2
+			{Share: 0.5, Run: 2, Spread: 2, Gini: 1.0 / 12}, // c c a b: 3 3 2
+			{Share: 0.5, Run: 1},                            // c a b c: 4 4 4
+		},
+		PointWindows: 1, // and one allocation behind them
+	}
+	if !reflect.DeepEqual(results[0], want) {
+		t.Errorf("got\n%+v\nwant\n%+v", results[0], want)
+	}
+	fewer := Fewer([]Point{{Run: 1}, {Run: 3}, {Spread: 2}, {Share: 1}, {Run: 2}}, 3)
+	if !slices.Equal(fewer, []Point{{Run: 3}, {Spread: 2, Share: 1}, {Run: 2}}) {
+		t.Errorf("fewer points: %+v", fewer)
+	}
+}
