@@ -268,17 +268,5 @@ func TestLabExplain(t *testing.T) {
 // TestReadmeHasTheLabsTable: README's table is that of --explain. Where it is
 // not, the test says what belongs there.
 func TestReadmeHasTheLabsTable(t *testing.T) {
-	var want strings.Builder
-	for i, row := range labTable() {
-		fmt.Fprintf(&want, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintln(&want, "|"+strings.Repeat("---|", len(row)))
-		}
-	}
-	const begin, end = "<!-- evenpool lab --explain -->\n", "<!-- end of evenpool lab --explain -->\n"
-	_, rest, ok := strings.Cut(readme(t), begin)
-	got, _, closed := strings.Cut(rest, end)
-	if !ok || !closed || strings.TrimSpace(got) != strings.TrimSpace(want.String()) {
-		t.Errorf("between %q and %q README is to have\n%s", begin, end, want.String())
-	}
+	wantInReadme(t, "lab --explain", markdown(labTable()))
 }

@@ -36,7 +36,7 @@ func policyCheckCommand() *cli.Command {
 		Description: `Reads the file, and those that it names: keys, certificates, the password, lists of
 banned proxies, databases of places. It asks no source, judge, Redis or daemon. What
 is wrong goes to standard error, a line each, and the exit code is 78. What the
-service may not read, root may: sudo -u evenpool shows what the service would see.
+service may not read, root may: runuser -u evenpool shows what the service would see.
 
 Examples:
    evenpool policy check /etc/evenpool/evenpool.yaml

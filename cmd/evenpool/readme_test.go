@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"evenpool/daemon/config"
+	"evenpool/probe"
 	"evenpool/sources"
 	"evenpool/sources/proxyurl"
 )
@@ -38,6 +40,68 @@ func fenced(t *testing.T, language string) (blocks []string) {
 		t.Fatalf("README has no %s", language)
 	}
 	return blocks
+}
+
+// wantInReadme compares what README has between the marks of a command, and says what
+// belongs there.
+func wantInReadme(t *testing.T, command, want string) {
+	t.Helper()
+	begin, end := "<!-- evenpool "+command+" -->\n", "<!-- end of evenpool "+command+" -->\n"
+	_, rest, ok := strings.Cut(readme(t), begin)
+	got, _, closed := strings.Cut(rest, end)
+	if !ok || !closed || strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("between %q and %q README is to have\n%s", begin, end, want)
+	}
+}
+
+// markdown is a table, its heading first.
+func markdown(table [][]string) string {
+	var b strings.Builder
+	for i, row := range table {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintln(&b, "|"+strings.Repeat("---|", len(row)))
+		}
+	}
+	return b.String()
+}
+
+// README's table of rules is what policy explain says of README's configuration, and
+// that one has every rule.
+func TestReadmeHasEveryRule(t *testing.T) {
+	blocks := fenced(t, "yaml")
+	i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, "banned_file") })
+	if i < 0 {
+		t.Fatal("README has no configuration with every rule")
+	}
+	cfg, warnings, err := config.Parse("README.md", []byte(blocks[i]), config.Defaults{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	said := map[string]int{} // its row
+	table := [][]string{{"RULE", "WHAT IT SAYS", "NEEDS", "ACTS"}}
+	for _, rule := range explainPool(cfg.Pools[0]).Rules {
+		if row := said[rule.Rule]; row > 0 {
+			table[row][1] += " " + rule.Sentence
+			continue
+		}
+		name := "`" + rule.Rule + "`"
+		if rule.Key != "" && rule.Key != rule.Rule {
+			name += " (`" + rule.Key + "`)"
+		}
+		table = append(table, []string{name, rule.Sentence, rule.Needs, string(rule.Acts)})
+		said[rule.Rule] = len(table) - 1
+	}
+	for _, rule := range probe.RuleTable() {
+		if said[rule.Name] == 0 {
+			t.Errorf("README's configuration does not have %s", rule.Name)
+		}
+	}
+	want := markdown(table) + "\n"
+	for _, acts := range probe.AllActs() {
+		want += fmt.Sprintf("- acts %s: %s.\n", acts, acts.Says())
+	}
+	wantInReadme(t, "policy explain", want)
 }
 
 func TestReadmeConfigurationsAreRight(t *testing.T) {
