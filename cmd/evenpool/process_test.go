@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,23 +37,6 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(alloctest.Main(m))
 	}
-}
-
-// worker allocates as often as is asked, one by one, and prints what it got.
-func worker() {
-	n, err := strconv.Atoi(os.Args[2])
-	if err != nil {
-		panic(err)
-	}
-	client := api.Client{Socket: os.Args[1]}
-	for range n {
-		got, err := client.Allocate(context.Background(), "web")
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(*got.Proxy)
-	}
-	os.Exit(0)
 }
 
 // program is a command of a process of its own, killed with the test.
@@ -225,71 +206,6 @@ func (h *host) counts() map[string]int64 {
 		counts[m.Proxy] = m.Count
 	}
 	return counts
-}
-
-// classicScript is what anybody may run on a pool's key beside the daemon.
-const classicScript = `local chosen = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
-if not chosen then return nil end
-redis.call('ZINCRBY', KEYS[1], 1, chosen)
-return chosen`
-
-// Eight processes through the socket and four that run the classic script with
-// redis-cli on the same key, all at once: the sum of the counts is the number of
-// answers, and the counts differ by one at the most.
-func TestProcessesAndTheClassicScriptShareOnePoolEvenly(t *testing.T) {
-	if _, err := exec.LookPath("redis-cli"); err != nil {
-		t.Fatalf("%v: install it (Debian: apt-get install redis-tools)", err)
-	}
-	server := alloctest.NewServer(t)
-	h := newHost(t, server.URL, quickPool)
-	h.start()
-	h.awaitCycle()
-	const workers, each, clients, runs = 8, 2000, 4, 500
-	var commands []*exec.Cmd
-	for range workers {
-		commands = append(commands, program(t, "worker", h.client.Socket, strconv.Itoa(each)))
-	}
-	for range clients {
-		commands = append(commands, exec.Command("redis-cli", "-s", server.Socket, "-r", strconv.Itoa(runs),
-			"EVAL", classicScript, "1", "evenpool:{web}:eligible"))
-	}
-	var (
-		group   sync.WaitGroup
-		mu      sync.Mutex
-		answers = map[string]int64{}
-	)
-	for _, cmd := range commands {
-		group.Go(func() {
-			out, err := cmd.Output()
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				t.Errorf("%s: %v", cmd, err)
-			}
-			for line := range strings.Lines(string(out)) {
-				answers[strings.TrimSpace(line)]++
-			}
-		})
-	}
-	group.Wait()
-	store := openStore(t, server.URL)
-	members, err := store.Pool("web").Members(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var total int64
-	for _, m := range members {
-		total += m.Count
-		if answers[m.Member] != m.Count {
-			t.Errorf("%s has count %d and was answered %d times", m.Member, m.Count, answers[m.Member])
-		}
-	}
-	if want := int64(workers*each + clients*runs); total != want {
-		t.Errorf("the counts' sum is %d, want %d", total, want)
-	}
-	if least, most := members[0].Count, members[len(members)-1].Count; most-least > 1 {
-		t.Errorf("the counts go from %d to %d", least, most)
-	}
 }
 
 func openStore(t *testing.T, url string) *alloc.Store {
