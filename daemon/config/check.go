@@ -135,6 +135,17 @@ func judgesOf(c *Config, p *Pool) int {
 	return len(p.Judges)
 }
 
+// askable is how many of a pool's judges show anything that is required. The others
+// are not asked, and so are never content.
+func (c *Config) askable(p *Pool) (n int) {
+	for _, j := range c.Judges {
+		if slices.Contains(p.Judges, j.Name) && slices.ContainsFunc(p.Eligibility.Require, j.unopened().Shows) {
+			n++
+		}
+	}
+	return n
+}
+
 // provable refuses what none of a pool's judges can show: plain requests are
 // seen over http only, tunnels over https only.
 func (r *reader) provable(path string, c *Config, p *Pool) {
@@ -143,7 +154,7 @@ func (r *reader) provable(path string, c *Config, p *Pool) {
 	}
 	for i, capability := range p.Eligibility.Require {
 		shown := slices.ContainsFunc(c.Judges, func(j Judge) bool {
-			return (p.Judges == nil || slices.Contains(p.Judges, j.Name)) && probe.Judge{HTTP: j.HTTP, HTTPS: j.HTTPS}.Shows(capability)
+			return (p.Judges == nil || slices.Contains(p.Judges, j.Name)) && j.unopened().Shows(capability)
 		})
 		if !shown {
 			at := fmt.Sprintf("%s.eligibility.require[%d]", path, i)
@@ -169,7 +180,7 @@ func (r *reader) complete(c *Config) {
 		}
 		p.Probe.ConnectTimeout = min(p.Probe.ConnectTimeout, p.Probe.Timeout)
 		if p.Eligibility.MinJudges == 0 {
-			p.Eligibility.MinJudges = min(2, len(p.Judges))
+			p.Eligibility.MinJudges = min(2, max(1, c.askable(p)))
 		}
 		if p.Sources == nil {
 			for _, o := range c.Sources {

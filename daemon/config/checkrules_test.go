@@ -50,6 +50,31 @@ func TestImpossibleRulesAreWarnedOf(t *testing.T) {
 	}
 }
 
+// Two judges have to be content by default, but a second one that shows nothing of
+// what is required is not asked: it used to keep everybody out, without a word.
+func TestMinJudgesByDefault(t *testing.T) {
+	const http, https = `{name: a, http: "http://a.example.org/"}`, `{name: b, https: "https://b.example.org/"}`
+	for _, tc := range []struct {
+		judges, eligibility string
+		want                int
+	}{
+		{plain, "{}", 1},
+		{plain + ", " + page, "{}", 2},
+		{http + ", " + https, "{}", 2},
+		{http + ", " + https, "{require: [http]}", 1},
+		{plain + ", " + https, "{require: [tls]}", 2},
+		{plain + ", " + http + ", " + https, "{}", 2},
+	} {
+		c, warnings, err := Parse("f", []byte(rulesFile(tc.judges, tc.eligibility)), Defaults{})
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(err, warnings)
+		}
+		if got := c.Pools[0].Eligibility.MinJudges; got != tc.want {
+			t.Errorf("%s with %s: min_judges %d, want %d", tc.judges, tc.eligibility, got, tc.want)
+		}
+	}
+}
+
 // Limits that never apply, and words without use.
 func TestIdleRulesAreWarnedOf(t *testing.T) {
 	wantWarnings(t, rulesFile(signs, `{accept_claimed: true, max_latency: {connect: 4s, first_byte: 8s, total: 9s}}`), []string{

@@ -35,9 +35,9 @@ type Eligibility struct {
 	Ports []probe.PortRange
 
 	// MinJudges is how many judges have to be content before a proxy becomes a
-	// member, from 1 to 10. Default: 2 where the pool has two judges, else 1. At 1 a
-	// proxy that works for the judge and for no other host comes in; above the number
-	// of judges that are well, none does.
+	// member, from 1 to 10. Default: 2 where two of the pool's judges show something of
+	// Require, else 1. At 1 a proxy that works for the judge and for no other host comes
+	// in; above the number of judges that are well, none does.
 	MinJudges int
 	// Anonymity is the least that a proxy must be: "transparent" (known at all),
 	// "anonymous" (our address is not told) or "elite" (not even that it is a
