@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,28 @@ import (
 
 	"evenpool/daemon/api"
 )
+
+// workers are the smallest programs that ask the socket. README has the same.
+//
+//go:embed clients
+var workers embed.FS
+
+// workersHelp shows them one after the other.
+func workersHelp() string {
+	var b strings.Builder
+	for _, w := range [][2]string{{"Go", "worker.go.txt"}, {"Python", "worker.py"}, {"Node", "worker.mjs"}} {
+		text, err := workers.ReadFile("clients/" + w[1])
+		if err != nil {
+			panic(err) // the file is part of the binary
+		}
+		fmt.Fprintf(&b, "%s:\n\n", w[0])
+		for line := range strings.Lines(string(text)) {
+			b.WriteString(strings.TrimRight("   "+line, " \n") + "\n")
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSpace(b.String())
+}
 
 func allocCommand() *cli.Command {
 	return &cli.Command{
@@ -30,7 +53,12 @@ Examples:
    evenpool alloc
    evenpool alloc -n 10 --pool web
    evenpool alloc -n 2 -o json | jq -r '.proxies[].proxy'
-   curl --proxy "$(evenpool alloc)" https://example.org/`,
+   curl --proxy "$(evenpool alloc)" https://example.org/
+   curl --unix-socket /run/evenpool/evenpool.sock -X POST http://evenpool/v1/pools/web/allocate
+
+A worker that runs for long asks the socket itself:
+
+` + workersHelp(),
 		Flags: []cli.Flag{
 			&cli.IntFlag{
 				Name: "n", Value: 1,

@@ -156,6 +156,19 @@ func TestReadmeGoCompiles(t *testing.T) {
 	}
 }
 
+// The programs of README are those that alloc --help shows, and that are run.
+func TestReadmeHasTheWorkers(t *testing.T) {
+	for language, file := range map[string]string{"go": "worker.go.txt", "python": "worker.py", "js": "worker.mjs"} {
+		text, err := workers.ReadFile("clients/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fenced(t, language)[0]; got != string(text) {
+			t.Errorf("README's %s is\n%s\nand clients/%s\n%s", language, got, file, text)
+		}
+	}
+}
+
 func TestReadmeScriptIsTheClassicOne(t *testing.T) {
 	if got := strings.TrimSpace(fenced(t, "lua")[0]); got != classicScript {
 		t.Errorf("README's script is\n%s\nand the one that is tested\n%s", got, classicScript)
@@ -231,6 +244,16 @@ func TestReadmeWorkersAreServed(t *testing.T) {
 		out, err := shell("curl -s" + strings.TrimPrefix(curls[i][1], "curl"))
 		if err != nil || !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%s gave %q, %v; want %s", curls[i][1], out, err, want)
+		}
+	}
+	for _, w := range []struct{ language, file, program string }{{"python", "worker.py", "python3"}, {"js", "worker.mjs", "node"}} {
+		if _, err := exec.LookPath(w.program); err != nil {
+			t.Logf("SKIPPED: there is no %s to run README's %s with", w.program, w.language)
+			continue
+		}
+		out, err := shell(w.program + " clients/" + w.file)
+		if err != nil || !regexp.MustCompile(`^[a-z0-9]+://\S+ 1\n$`).MatchString(out) {
+			t.Errorf("%s gave %q, %v", w.file, out, err)
 		}
 	}
 	const line = "proxy=$(evenpool alloc) || exit"
