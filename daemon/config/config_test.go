@@ -310,17 +310,7 @@ pools:
 		`f:24:25: pools[0].allocation.start: "zero": a new proxy takes every allocation until it has caught up; min avoids that`,
 		`f:24:40: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that`,
 	}
-	_, warnings, err := Parse("f", []byte(file), Defaults{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, w := range warnings {
-		got = append(got, w.String())
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	wantWarnings(t, file, want)
 }
 
 // Secrets in a file that everybody may read are warned of, one by one; in a file
