@@ -23,8 +23,10 @@ func policySimulateCommand() *cli.Command {
 		Name:      "simulate",
 		Usage:     "see what the start and restore policies do to the spread of allocations",
 		ArgsUsage: " ",
-		Description: `Plays the same history of members that come and go once for each policy, by the
-real scripts on a store in memory. All begin with count 0. No pool is changed.
+		Description: `Plays the same history of members that come and go once for each policy, on a store
+in memory: no pool is changed. All begin with count 0. Each count is given by the real
+script; of the allocations between two changes, the last 64 are made by the real script
+and the others worked out, and it is an error if the two do not agree.
 
 The history is drawn from a model: those of public lists, where 85% of the members
 are gone an hour later. Or it is what a pool has kept of itself, with --last: of
@@ -58,7 +60,7 @@ Examples:
 			&cli.StringFlag{Name: "rate", Value: "50/s", Usage: "`RATE` of allocations, at an even pace: a number for each s, m or h"},
 			&cli.DurationFlag{Name: "window", Value: time.Minute, Usage: "`TIME` that shares are of"},
 			&cli.DurationFlag{Name: "settle-every", Value: 15 * time.Second, Usage: "`TIME` between two settlements of who came and went: a slice of probing"},
-			&cli.StringSliceFlag{Name: "policy", Usage: "`START/RESTORE` to play, such as min/floor or 100/keep; may be repeated; default: all that differ"},
+			&cli.StringSliceFlag{Name: "policy", Usage: "`START/RESTORE` to play, such as min/floor or 100/keep; may be repeated; default: ten that show what each word does"},
 			&cli.StringFlag{Name: "svg", Usage: "also draw a picture into `FILE`"},
 			outputFlag(),
 		},
