@@ -11,7 +11,7 @@ import (
 type PlanOptions struct {
 	Judges    []Judge      // all that the pool has, preferred ones first
 	Require   []Capability // what a proxy has to show
-	MinJudges int          // how many judges have to be content before a proxy may become a member; 0: 2 where there are as many, else 1
+	MinJudges int          // how many judges have to be content before a proxy may become a member; 0: 2 where as many show something required, else 1
 	Targets   []Target     // what jobs may ask
 	Seen      Seen         // by control probes: our own addresses, and what headers the judges receive from us
 	// Well says which judges may be asked; nil: all of them.
@@ -40,7 +40,13 @@ type planned struct {
 func NewPlan(o PlanOptions) (plan Plan, missing []Capability, err error) {
 	plan = Plan{min: o.MinJudges, seen: o.Seen}
 	if plan.min <= 0 {
-		plan.min = min(2, max(1, len(o.Judges)))
+		useful := 0
+		for _, j := range o.Judges {
+			if slices.ContainsFunc(o.Require, j.Shows) {
+				useful++
+			}
+		}
+		plan.min = min(2, max(1, useful))
 	}
 	for _, j := range o.Judges {
 		known := planned{name: j.Name}
