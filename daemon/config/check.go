@@ -125,6 +125,9 @@ func (r *reader) checkPool(path string, c *Config, p *Pool) {
 	if p.Allocation.Restore == "zero" {
 		r.warn(path+".allocation.restore", "a proxy that comes back takes every allocation until it has caught up; floor avoids that")
 	}
+	if p.Allocation.Restore == "keep" {
+		r.warn(path+".allocation.restore", "a proxy that was away for long takes every allocation until it has caught up; floor avoids that")
+	}
 }
 
 // judgesOf is how many judges a pool has.

@@ -216,7 +216,7 @@ pools:
       rise: 1
       fall: 3
     guard: {max_retired: 0%, panic_above: 100%, max_freeze: 1h30m}
-    allocation: {start: 100, restore: keep, forget_after: 1h}
+    allocation: {start: 100, restore: max, forget_after: 1h}
   - name: mail_2-x
     sources: [other]
     eligibility: {max_latency: 1500ms, min_success: 50%}
@@ -296,6 +296,10 @@ pools:
     judges: [mine]
     eligibility: {max_latency: 8s}
     allocation: {start: zero, restore: zero}
+  - name: kept
+    sources: [mylist]
+    judges: [mine]
+    allocation: {restore: keep}
 `
 	want := []string{
 		`f:2:13: redis.username: "me": has no use without redis.url: the embedded store has no users`,
@@ -309,6 +313,7 @@ pools:
 		`f:23:32: pools[0].eligibility.max_latency: "8s": never applies: no probe takes longer than the timeout of 8s`,
 		`f:24:25: pools[0].allocation.start: "zero": a new proxy takes every allocation until it has caught up; min avoids that`,
 		`f:24:40: pools[0].allocation.restore: "zero": a proxy that comes back takes every allocation until it has caught up; floor avoids that`,
+		`f:28:27: pools[1].allocation.restore: "keep": a proxy that was away for long takes every allocation until it has caught up; floor avoids that`,
 	}
 	wantWarnings(t, file, want)
 }
