@@ -71,7 +71,7 @@ func isTheClassicScript(t *testing.T, store *alloc.Store, pool *alloc.Pool) {
 		foreign = whole
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		counts := map[string]float64{}
+		var counts map[string]float64
 		n := rapid.IntRange(1, 120).Draw(r, "n")
 		switch kind := rapid.IntRange(0, 19).Draw(r, "kind"); {
 		case kind == 0:
