@@ -40,7 +40,7 @@ staticcheck:
 
 bench: bench-alloc bench-probe bench-sources ## all measurements; a line per figure: name, value, unit
 
-bench-alloc: ## allocation through the socket against the classic script run directly
+bench-alloc: ## allocation through the socket against the classic script run directly, each figure against its bar; fails where one is missed
 	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./alloc/bench $(ARGS)
 
 bench-probe: ## probing beside a bare prober, against a lab of 10,000, each figure against its bar; fails where one is missed

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,9 +12,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-retry"
 
 	"evenpool/alloc"
@@ -24,6 +28,11 @@ type bed struct {
 	store  *alloc.Store
 	redis  *exec.Cmd
 	daemon *exec.Cmd
+
+	raw        *redis.Client
+	classicSHA string
+	directRate float64 // what redis-benchmark last reached, to know how much it takes
+	answers    int64   // from the pool "bench"
 }
 
 func (b *bed) redisSocket() string  { return filepath.Join(b.dir, "redis.sock") }
@@ -46,7 +55,7 @@ func newBed(ctx context.Context, o options) (b *bed, err error) {
 			return nil, err
 		}
 	}
-	if err := b.startRedis(ctx, o.members); err != nil {
+	if err := b.startRedis(ctx); err != nil {
 		return nil, err
 	}
 	return b, b.startDaemon(ctx, o.binary)
@@ -61,7 +70,7 @@ func build(ctx context.Context, binary string) error {
 	return nil
 }
 
-func (b *bed) startRedis(ctx context.Context, members int) error {
+func (b *bed) startRedis(ctx context.Context) error {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		program, err = exec.LookPath("valkey-server")
@@ -79,7 +88,17 @@ func (b *bed) startRedis(ctx context.Context, members int) error {
 	if err := eventually(ctx, func() error { return b.store.Ping(ctx) }); err != nil {
 		return err
 	}
-	return fill(ctx, b.store, members)
+	b.raw = redis.NewClient(&redis.Options{Network: "unix", Addr: b.redisSocket()})
+	if b.classicSHA, err = b.raw.ScriptLoad(ctx, classic).Result(); err != nil {
+		return err
+	}
+	for pool, members := range map[string]int{poolName: 100, "100": 100, "100000": 100_000} {
+		// No budget of one call: a hundred thousand take thousands.
+		if err := fill(ctx, b.store.Pool(pool), members); err != nil {
+			return fmt.Errorf("fill the pool %s: %w", pool, err)
+		}
+	}
+	return nil
 }
 
 // startDaemon starts the daemon on that pool, with a source of nothing and a judge that nobody is.
@@ -146,34 +165,84 @@ func eventually(ctx context.Context, try func() error) error {
 	return retry.Do(ctx, backoff, func(context.Context) error { return retry.RetryableError(try()) })
 }
 
+// measured is what a load generator did.
 type measured struct {
-	counted int64 // allocations in the time that counts
-	all     int64 // with the warm-up
+	Rate float64       // allocations per second, in the time that counts
+	P50  time.Duration // of one call
+	All  int64         // allocations, with the warm-up
+
+	redisCPU float64 // seconds, with the warm-up; not the generator's to say
 }
 
-// measure runs a load generator, a process of its own, to its end.
-func (b *bed) measure(ctx context.Context, way string, l load) (measured, error) {
+// generate runs a load generator, a process of its own, to its end.
+func (b *bed) generate(ctx context.Context, way, target string, l load) (m measured, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return measured{}, err
+		return m, err
 	}
-	target := b.daemonSocket()
-	if way == "direct" {
-		target = b.redisSocket()
-	}
-	command := exec.CommandContext(ctx, self, "-generate", way, "-target", target, "-workers", strconv.Itoa(l.workers),
+	out, err := output(ctx, self, "-generate", way, "-target", target, "-workers", strconv.Itoa(l.workers),
 		"-warm-up", l.warmUp.String(), "-duration", l.duration.String())
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var out, problem bytes.Buffer
-	command.Stdout, command.Stderr = &out, &problem
-	if err := command.Run(); err != nil {
-		return measured{}, fmt.Errorf("%w: %s", err, problem.String())
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", way, err)
 	}
-	var m measured
-	if _, err := fmt.Sscan(out.String(), &m.counted, &m.all); err != nil {
-		return measured{}, fmt.Errorf("unexpected output %.100q: %w", out.String(), err)
+	if err := json.Unmarshal(out, &m); err != nil {
+		return m, fmt.Errorf("%s: unexpected output %.100q: %w", way, out, err)
 	}
 	return m, nil
+}
+
+// redisBenchmark has connections run the classic script by its hash, some in each of their writes.
+func (b *bed) redisBenchmark(ctx context.Context, connections, pipelined int, l load) (m measured, err error) {
+	// As many as take about the time that the other side has.
+	if b.directRate == 0 {
+		b.directRate = 20_000
+	}
+	n := int64(b.directRate * (l.warmUp + l.duration).Seconds())
+	out, err := output(ctx, "redis-benchmark", "-s", b.redisSocket(), "-c", strconv.Itoa(connections), "-P", strconv.Itoa(pipelined),
+		"-n", strconv.FormatInt(n, 10), "--csv", "EVALSHA", b.classicSHA, "1", eligibleKey)
+	if err != nil {
+		return m, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
+	if err != nil || len(rows) != 2 || len(rows[1]) < 2 || rows[0][1] != "rps" {
+		return m, fmt.Errorf("redis-benchmark: unexpected output %.300q", out)
+	}
+	if m.Rate, err = strconv.ParseFloat(rows[1][1], 64); err != nil {
+		return m, fmt.Errorf("redis-benchmark: %w", err)
+	}
+	m.All, b.directRate = n, m.Rate
+	return m, nil
+}
+
+func output(ctx context.Context, program string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var problem bytes.Buffer
+	command.Stderr = &problem
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %.500s", err, problem.String())
+	}
+	return out, nil
+}
+
+// redisCPU is the CPU time that Redis has used, in seconds.
+func (b *bed) redisCPU(ctx context.Context) (sum float64, err error) {
+	text, err := b.raw.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return 0, err
+			}
+			sum += seconds
+		}
+	}
+	return sum, nil
 }
 
 func (b *bed) sumOfCounts(ctx context.Context) (int64, error) {
@@ -192,6 +261,9 @@ func (b *bed) close() {
 			command.Process.Signal(syscall.SIGTERM)
 			command.Wait()
 		}
+	}
+	if b.raw != nil {
+		b.raw.Close()
 	}
 	if b.store != nil {
 		b.store.Close()

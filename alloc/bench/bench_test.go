@@ -7,13 +7,28 @@ import (
 	"testing"
 )
 
-func TestMedian(t *testing.T) {
-	for _, test := range []struct {
-		in   []float64
-		want float64
-	}{{[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 2, 9}, 3}} {
-		if got := median(test.in); got != test.want {
-			t.Errorf("median of %v: %v, want %v", test.in, got, test.want)
+func TestFiguresAndTheirBars(t *testing.T) {
+	for _, c := range []struct {
+		f      figure
+		want   string
+		missed bool
+	}{
+		{figure{"alloc.a", 0.45678, "ratio", "<=0.45"}, "alloc.a 0.457 ratio <=0.45", true},
+		{figure{"alloc.b", 0.45, "ratio", "<=0.45"}, "alloc.b 0.450 ratio <=0.45", false},
+		{figure{"alloc.c", 0.499, "ratio", ">=0.5"}, "alloc.c 0.499 ratio >=0.5", true},
+		{figure{"alloc.d", 99, "us", ""}, "alloc.d 99.000 us -", false},
+	} {
+		if got := c.f.String(); got != c.want || c.f.missed() != c.missed {
+			t.Errorf("%s, missed %t; want %s, %t", got, c.f.missed(), c.want, c.missed)
+		}
+	}
+	if got := middle([]float64{4, 1, 2, 9}); got != 3 {
+		t.Errorf("median %v", got)
+	}
+	for _, m := range measurements() {
+		did := make([]measured, len(m.ways))
+		if n := len(m.values(did)); n != len(m.figures) {
+			t.Errorf("%s: %d values for %d figures", m.figures[0].name, n, len(m.figures))
 		}
 	}
 }
