@@ -78,7 +78,7 @@ func (c *cycle) run(ctx context.Context) error {
 	}
 	c.refreshFiles()
 	if c.unoffered.Swap(false) {
-		c.offerAll(ctx)
+		c.offer(ctx, c.sources...)
 	}
 	if repaired, err := c.store.Repair(ctx); err != nil {
 		return err

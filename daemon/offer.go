@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,30 +18,22 @@ import (
 	"evenpool/sources/proxyurl"
 )
 
-// offer puts what a source names into the pool's store. What cannot be offered
-// now is offered when the store is back.
-func (p *pool) offer(ctx context.Context, s *source) {
-	err := p.offerSource(ctx, s)
+// offer puts what sources name into the pool's store. What cannot be offered now is
+// offered when the store is back.
+func (p *pool) offer(ctx context.Context, list ...*source) {
+	err := p.offerSources(ctx, list)
 	if err == nil {
 		return
 	}
 	p.unoffered.Store(true)
 	if !errors.Is(err, alloc.ErrUnavailable) && ctx.Err() == nil {
-		p.log.Warn("offer candidates", "source", s.cfg.Name, "err", err)
+		p.log.Warn("offer candidates", "err", err)
 	}
 }
 
-func (p *pool) offerAll(ctx context.Context) {
-	for _, s := range p.sources {
-		if s.usable() {
-			p.offer(ctx, s)
-		}
-	}
-}
-
-// offerSource offers what is chosen of a source's list, and makes room in the store
-// for what is new. What then finds no room waits for another fetch.
-func (p *pool) offerSource(ctx context.Context, s *source) error {
+// offerSources looks once at what all sources name, and offers what is chosen of some
+// of them.
+func (p *pool) offerSources(ctx context.Context, list []*source) error {
 	// Sources of one pool share its room, and take turns at looking how much there is.
 	p.offering.Lock()
 	defer p.offering.Unlock()
@@ -51,7 +45,21 @@ func (p *pool) offerSource(ctx context.Context, s *source) error {
 	if err != nil {
 		return err
 	}
-	o := p.chooseFor(s, others, now)
+	all := p.selection(others, now)
+	for _, s := range list {
+		if !s.usable() {
+			continue
+		}
+		if err := p.offerSelected(ctx, s, all.of(s), now); err != nil {
+			return fmt.Errorf("source %s: %w", s.cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// offerSelected offers what is chosen of a source's list, and makes room in the store
+// for what is new. What then finds no room waits for another fetch.
+func (p *pool) offerSelected(ctx context.Context, s *source, o offering, now time.Time) error {
 	if err := p.store.SetMeta(ctx, map[string]string{metaDemand + s.cfg.Name: demandText(o.demand, now)}); err != nil {
 		return err
 	}
@@ -89,46 +97,60 @@ type offering struct {
 	offers []alloc.Offer // in the day's order
 	cut    api.Counts    // what of the list is not offered
 	demand int           // how many offers there were if there were room
-	// passedOver gives what the pool's lists name and today is not offered, those
-	// that came nearest to it first.
-	passedOver iter.Seq[string]
+
+	passedOver iter.Seq[string] // selection.passedOver
 }
 
-func (p *pool) chooseFor(s *source, others []int, now time.Time) (o offering) {
+// selection is what is chosen of what all sources of a pool name.
+type selection struct {
+	pool    *pool
+	lists   []named      // by source, as are the next; empty for one that is not usable
+	barred  []api.Counts // what rules bar, by rule
+	choice  choice
+	records recorder
+}
+
+func (p *pool) selection(others []int, now time.Time) *selection {
 	order := dayOrder(p.cfg.Name, now)
-	lists := make([]named, len(p.sources))
-	at := slices.Index(p.sources, s)
-	barred := api.Counts{}
-	for i, each := range p.sources {
-		if each.usable() {
-			endpoints, kept := p.wanted(each.endpoints(), now)
-			lists[i] = named{rank(order, endpoints), each.cfg.AllowAddresses}
-			if i == at {
-				barred = kept
-			}
+	all := &selection{pool: p, lists: make([]named, len(p.sources)), barred: make([]api.Counts, len(p.sources)),
+		records: recorder{pool: p, first: now, known: map[string][]byte{}}}
+	for i, s := range p.sources {
+		if s.usable() {
+			endpoints, barred := p.wanted(s.endpoints(), now)
+			all.lists[i], all.barred[i] = named{rank(order, endpoints), s.cfg.AllowAddresses}, barred
 		}
 	}
-	c := choose(lists, others, p.cfg.MaxCandidates)
-	records := recorder{pool: p, first: now, known: map[string][]byte{}}
-	o = offering{offers: make([]alloc.Offer, 0, len(lists[at].list)), cut: barred, demand: c.demand[at]}
-	for reason, n := range c.cut[at] {
+	all.choice = choose(all.lists, others, p.cfg.MaxCandidates)
+	return all
+}
+
+// of gives what is done with one source's list.
+func (all *selection) of(s *source) offering {
+	at := slices.Index(all.pool.sources, s)
+	o := offering{offers: make([]alloc.Offer, 0, len(all.lists[at].list)), cut: api.Counts{}, demand: all.choice.demand[at],
+		passedOver: all.passedOver}
+	maps.Copy(o.cut, all.barred[at])
+	for reason, n := range all.choice.cut[at] {
 		o.cut[reason] += n
 	}
-	for _, r := range lists[at].list {
-		if _, ok := c.chosen[r.rank]; ok {
-			o.offers = append(o.offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: records.of(r.endpoint)})
-		}
-	}
-	o.passedOver = func(yield func(string) bool) {
-		for _, list := range lists {
-			for _, r := range list.list {
-				if _, ok := c.chosen[r.rank]; !ok && !yield(r.endpoint.String()) {
-					return
-				}
-			}
+	for _, r := range all.lists[at].list {
+		if _, ok := all.choice.chosen[r.rank]; ok {
+			o.offers = append(o.offers, alloc.Offer{Endpoint: r.endpoint.String(), Record: all.records.of(r.endpoint)})
 		}
 	}
 	return o
+}
+
+// passedOver gives what the pool's lists name and today is not offered, those that came
+// nearest to it first.
+func (all *selection) passedOver(yield func(string) bool) {
+	for _, list := range all.lists {
+		for _, r := range list.list {
+			if _, ok := all.choice.chosen[r.rank]; !ok && !yield(r.endpoint.String()) {
+				return
+			}
+		}
+	}
 }
 
 // recorder makes the first records of candidates. Most are alike: each kind is
