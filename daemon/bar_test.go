@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -296,7 +297,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	b.write("empty", "")
 	b.write("bad.txt", "1.2.3.4:80\nwhat is this\n")
 	b.config = strings.NewReplacer(
-		"redis:", fmt.Sprintf("geoip: {country: %[1]s/none, asn: %[1]s/empty}\nredis:", b.dir),
+		"redis: ", fmt.Sprintf("geoip: {country: %[1]s/none, asn: %[1]s/empty}\nredis: ", b.dir),
 		"allow_addresses: [127.0.0.0/8]}]", fmt.Sprintf("key_file: %s/empty}]", b.dir),
 		"require: [http]}", fmt.Sprintf("require: [http], banned_file: %s/bad.txt}", b.dir),
 		"concurrency: 16}", fmt.Sprintf("concurrency: 16, proxy_ca_file: %s/none}", b.dir),
@@ -307,13 +308,13 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = New(Options{Config: cfg})
-	pool := b.pools[0].cfg.Name
-	want := strings.NewReplacer("DIR", b.dir, "POOL", pool).Replace(`geoip.country: DIR/none: no such file or directory
-geoip.asn: DIR/empty: not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file
-judge mine: key file DIR/empty: is empty; remove it and make one with: evenpool judge --new-key DIR/empty
-pool POOL: banned_file: DIR/bad.txt: line 2: "what is this": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24
-pool POOL: proxy_ca_file: open DIR/none: no such file or directory`)
-	if files, ok := err.(*FilesError); !ok || files.Error() != want {
+	want := strings.ReplaceAll(`bare.yaml: geoip.country: "DIR/none": no such file or directory
+bare.yaml: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file
+bare.yaml: judges[0].key_file: "DIR/empty": is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/empty
+bare.yaml: pools[0].probe.proxy_ca_file: "DIR/none": no such file or directory
+bare.yaml: pools[0].eligibility.banned_file: "DIR/bad.txt": line 2: "what is this": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24`, "DIR", b.dir)
+	place := regexp.MustCompile(`(?m)^bare\.yaml:\d+:\d+: `) // it varies with the directory's name
+	if files, ok := err.(config.Errors); !ok || place.ReplaceAllString(files.Error(), "bare.yaml: ") != want {
 		t.Errorf("got %v", err)
 	}
 }

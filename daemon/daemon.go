@@ -65,7 +65,7 @@ type Daemon struct {
 // daemons may have: the socket, on which connections wait until Run answers
 // them, and with the embedded store the state directory, from which it reads
 // what was saved. It asks neither Redis nor the network. ErrSocketTaken when
-// another daemon has the socket; a *FilesError when a file that the configuration
+// another daemon has the socket; a config.Errors when files that the configuration
 // names cannot be used. Call Run, or Close.
 func New(opts Options) (_ *Daemon, err error) {
 	d := &Daemon{cfg: opts.Config, opts: opts, log: opts.Logger,

@@ -2,19 +2,11 @@ package daemon
 
 import (
 	"crypto/x509"
-	"errors"
+	"fmt"
 
 	"evenpool/daemon/config"
 	"evenpool/probe"
 )
-
-// FilesError says which of the files that the configuration names cannot be used:
-// all of them, a line each, with the key that names it.
-type FilesError struct{ err error }
-
-func (e *FilesError) Error() string { return e.err.Error() }
-
-func (e *FilesError) Unwrap() error { return e.err }
 
 // files are what the configuration names, as it was at the start.
 type files struct {
@@ -29,39 +21,42 @@ type poolFiles struct {
 	proxyRoots *x509.CertPool // nil: the system's
 }
 
-// openFiles reads all files that the configuration names. Its error is a *FilesError.
+// openFiles reads all files that the configuration names. Its error is a
+// config.Errors, with all that cannot be used.
 func openFiles(cfg *config.Config) (f files, err error) {
-	var errs []error
-	note := func(err error) { errs = append(errs, err) }
+	var wrong config.Errors
+	note := func(section string, err error) { wrong = append(wrong, cfg.FilesIn(section, err)...) }
 	f.geo, err = OpenGeoIP(cfg.GeoIP.Country, cfg.GeoIP.ASN)
-	note(err)
+	note("", err)
 	judges := map[string]probe.Judge{}
-	for _, each := range cfg.Judges {
+	for i, each := range cfg.Judges {
 		judges[each.Name], err = each.Prober()
-		note(err)
+		note(fmt.Sprintf("judges[%d]", i), err)
 	}
 	f.targets = map[string]*target{}
-	for _, each := range cfg.Targets {
+	for i, each := range cfg.Targets {
 		t, err := each.Prober()
-		note(err)
+		note(fmt.Sprintf("targets[%d]", i), err)
 		f.targets[each.Name] = newTarget(t, each.MinInterval)
 	}
-	for _, each := range cfg.Pools {
+	for i, each := range cfg.Pools {
 		var p poolFiles
 		for _, name := range each.Judges {
 			p.judges = append(p.judges, judges[name])
 		}
+		section := fmt.Sprintf("pools[%d]", i)
 		if path := each.Eligibility.BannedFile; path != "" {
 			banned, err := openBanned(path)
-			note(inKey("pool "+each.Name+": banned_file", err))
+			note(section+".eligibility", config.InKey("banned_file", path, err))
 			p.banned = &banned
 		}
 		p.proxyRoots, err = each.Probe.ProxyRootCAs()
-		note(inKey("pool "+each.Name, err))
+		note(section+".probe", err)
 		f.pools = append(f.pools, p)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return files{}, &FilesError{err}
+	if len(wrong) > 0 {
+		wrong.Sort()
+		return files{}, wrong
 	}
 	return f, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
+	"evenpool/daemon/config"
 	"evenpool/probe"
 	"evenpool/sources/proxyurl"
 )
@@ -29,7 +30,7 @@ type GeoIP struct {
 }
 
 // OpenGeoIP reads the files at the paths; "" for none of a kind. It holds them in
-// memory. An error says which file is not one, and why.
+// memory. An error is the *config.FileErrors of both, joined.
 func OpenGeoIP(country, asn string) (*GeoIP, error) {
 	g := &GeoIP{}
 	var errs [2]error
@@ -39,18 +40,10 @@ func OpenGeoIP(country, asn string) (*GeoIP, error) {
 	if asn != "" {
 		g.asn, errs[1] = openKept(asn, maxGeoBytes, asnDB)
 	}
-	if err := errors.Join(inKey("geoip.country", errs[0]), inKey("geoip.asn", errs[1])); err != nil {
+	if err := errors.Join(config.InKey("geoip.country", country, errs[0]), config.InKey("geoip.asn", asn, errs[1])); err != nil {
 		return nil, err
 	}
 	return g, nil
-}
-
-// inKey names the configuration's key that names the file.
-func inKey(key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", key, err)
 }
 
 // Refresh reads the files that changed. It looks at their times alone otherwise. An
@@ -59,7 +52,7 @@ func (g *GeoIP) Refresh() (changed bool, err error) {
 	for key, f := range map[string]*keptFile[geoDB]{"geoip.country": g.country, "geoip.asn": g.asn} {
 		if f != nil {
 			did, e := f.refresh()
-			changed, err = changed || did, errors.Join(err, inKey(key, e))
+			changed, err = changed || did, errors.Join(err, config.InKey(key, f.path, e))
 		}
 	}
 	return changed, err

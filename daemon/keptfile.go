@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenpool/sources/proxyurl"
+	"evenpool/daemon/config"
 )
 
 // keptFile is a file whose content is used while the daemon runs, and that others
@@ -112,13 +112,7 @@ func (f *keptFile[T]) read() (value T, state fileState, err error) {
 }
 
 // describe names the file.
-func (f *keptFile[T]) describe(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return fmt.Errorf("%s: %w", proxyurl.Escape(f.path, 200), err)
-}
+func (f *keptFile[T]) describe(err error) error { return config.InKey("", f.path, err) }
 
 func stateOf(info fs.FileInfo) fileState {
 	s := fileState{size: info.Size(), modified: info.ModTime()}

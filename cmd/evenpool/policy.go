@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -116,7 +115,7 @@ func checkPolicy(c *cli.Context, file string, now time.Time) error {
 		fmt.Fprintf(c.App.ErrWriter, "warning: %s\n", w)
 	}
 	if err == nil && !c.Bool("alone") {
-		err = checkFiles(cfg, file)
+		err = checkFiles(cfg)
 	}
 	if err != nil {
 		fmt.Fprintln(c.App.ErrWriter, err)
@@ -143,18 +142,18 @@ func checkPolicy(c *cli.Context, file string, now time.Time) error {
 	return writeCheck(c.App.Writer, check)
 }
 
-// checkFiles reads what the configuration in file names, as serve would.
-func checkFiles(cfg *config.Config, file string) error {
+// checkFiles reads what the configuration names, as serve would.
+func checkFiles(cfg *config.Config) error {
 	_, err := cfg.Redis.Password(os.Getenv("CREDENTIALS_DIRECTORY"))
-	err = errors.Join(err, daemon.CheckFiles(cfg))
-	if err == nil {
+	wrong := cfg.FilesIn("redis", err)
+	if of := (config.Errors)(nil); errors.As(daemon.CheckFiles(cfg), &of) {
+		wrong = append(wrong, of...)
+	}
+	if len(wrong) == 0 {
 		return nil
 	}
-	var problems config.Errors
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		problems = append(problems, config.Problem{File: file, What: line})
-	}
-	return problems
+	wrong.Sort()
+	return wrong
 }
 
 func schedule(kind, name string, s config.Schedule, now time.Time) policySchedule {

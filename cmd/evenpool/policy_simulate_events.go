@@ -84,7 +84,7 @@ func readPool(ctx context.Context, cfg *config.Config, name string) (members []a
 	} else {
 		password, err := cfg.Redis.Password(os.Getenv("CREDENTIALS_DIRECTORY"))
 		if err != nil {
-			return nil, nil, &exitError{exitConfig, err}
+			return nil, nil, &exitError{exitConfig, cfg.FilesIn("redis", err)}
 		}
 		store, err = alloc.Open(alloc.Options{URL: cfg.Redis.URL, Username: cfg.Redis.Username, Password: password})
 		if err != nil {

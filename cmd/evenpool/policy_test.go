@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,8 @@ judges:
   - {name: mine, http: "http://judge.example.org/", https: "https://judge.example.org/", key_file: %[1]s/none.key, ca_file: %[2]s}
   - {name: second, http: "http://judge.example.org/", key_file: %[2]s}
   - {name: third, http: "http://judge.example.org/", key_file: %[3]s}
+targets:
+  - {name: shop, url: "https://shop.example.org/", ca_file: %[2]s}
 sources:
   - {name: mylist, url: "https://www.example.org/http.txt"}
 pools:
@@ -135,27 +138,29 @@ pools:
     eligibility: {banned_file: %[4]s}
 `, dir, empty, open, banned))
 	want := []string{
-		"read the Redis password: open DIR/none: no such file or directory",
-		"geoip.country: DIR/none.mmdb: no such file or directory",
-		"geoip.asn: DIR/empty: not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file",
-		"judge mine: ca_file: DIR/empty has no certificate in PEM form",
-		"judge mine: key file DIR/none.key: there is none; make one with: evenpool judge --new-key DIR/none.key",
-		"judge second: key file DIR/empty: is empty; remove it and make one with: evenpool judge --new-key DIR/empty",
-		"judge third: key file DIR/open.key: mode 0644 lets everybody have it; chmod o= it, and make a new key if others may have read it",
-		`pool web: banned_file: DIR/banned.txt: line 2: "not a proxy": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24`,
-		"pool web: proxy_ca_file: read DIR: is not a regular file",
+		`:1: redis.password_file: "DIR/none": no such file or directory`,
+		`:2: geoip.country: "DIR/none.mmdb": no such file or directory`,
+		`:2: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file`,
+		`:4: judges[0].key_file: "DIR/none.key": there is none; copy it from where it is in use, or make one with: evenpool judge --new-key DIR/none.key`,
+		`:4: judges[0].ca_file: "DIR/empty": has no certificate in PEM form`,
+		`:5: judges[1].key_file: "DIR/empty": is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/empty`,
+		`:6: judges[2].key_file: "DIR/open.key": mode 0644 lets everybody have it; chmod o= it, and make a new key if others may have read it`,
+		`:8: targets[0].ca_file: "DIR/empty": has no certificate in PEM form`,
+		`:13: pools[0].probe.proxy_ca_file: "DIR": is not a regular file`,
+		`:14: pools[0].eligibility.banned_file: "DIR/banned.txt": line 2: "not a proxy": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24`,
 	}
+	column := regexp.MustCompile(`(?m)^(.*\.yaml:\d+):\d+:`) // they vary with the directory's name
 	code, stdout, stderr := runCLI(t, "policy", "check", file, "-o", "json")
 	var got policyCheck
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitConfig || got.OK || len(got.Problems) != len(want) {
 		t.Fatalf("exit %d, %v in\n%s\n%s", code, err, stdout, stderr)
 	}
 	for i, p := range got.Problems {
-		if p.What = strings.ReplaceAll(p.What, dir, "DIR"); p.What != want[i] || p.File != file {
-			t.Errorf("got %+v\nwant %s", p, want[i])
+		if got := column.ReplaceAllString(strings.ReplaceAll(p.String(), dir, "DIR"), "$1:"); got != file+want[i] {
+			t.Errorf("got %s\nwant %s", got, want[i])
 		}
-		if !strings.Contains(strings.ReplaceAll(stderr, dir, "DIR"), file+": "+want[i]+"\n") {
-			t.Errorf("standard error has no %s", want[i])
+		if !strings.Contains(stderr, p.String()+"\n") {
+			t.Errorf("standard error has no %s", p)
 		}
 	}
 	if code, _, stderr := runCLI(t, "policy", "check", "--alone", file); code != exitDone || stderr != "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -100,7 +99,7 @@ func probeMeans(c *cli.Context, allow proxyurl.Allow) (m means, err error) {
 	if file := c.String("proxy-ca-file"); file != "" {
 		m.options.ProxyRootCAs, err = config.Probe{ProxyCAFile: file}.ProxyRootCAs()
 		if err != nil {
-			return m, fmt.Errorf("--proxy-ca-file: %w", errors.Unwrap(err))
+			return m, config.InKey("--proxy-ca-file", file, err)
 		}
 	}
 	return m, nil
@@ -126,10 +125,10 @@ func choosePool(cfg *config.Config, name string) (config.Pool, error) {
 
 // judgeMeans are all judges of a configuration.
 func judgeMeans(cfg *config.Config) (m means, err error) {
-	for _, j := range cfg.Judges {
+	for i, j := range cfg.Judges {
 		judge, err := j.Prober()
 		if err != nil {
-			return m, &exitError{exitConfig, err}
+			return m, &exitError{exitConfig, cfg.FilesIn(fmt.Sprintf("judges[%d]", i), err)}
 		}
 		m.judges = append(m.judges, judge)
 	}
@@ -138,40 +137,40 @@ func judgeMeans(cfg *config.Config) (m means, err error) {
 
 // poolMeans are what a pool's probes have.
 func poolMeans(cfg *config.Config, pool config.Pool) (m means, err error) {
-	var errs []error
-	note := func(err error) { errs = append(errs, err) }
-	for _, j := range cfg.Judges {
+	var wrong config.Errors
+	note := func(section string, err error) { wrong = append(wrong, cfg.FilesIn(section, err)...) }
+	for i, j := range cfg.Judges {
 		if slices.Contains(pool.Judges, j.Name) {
 			judge, err := j.Prober()
-			note(err)
+			note(fmt.Sprintf("judges[%d]", i), err)
 			m.judges = append(m.judges, judge)
 		}
 	}
-	for _, t := range cfg.Targets {
+	for i, t := range cfg.Targets {
 		if slices.Contains(pool.Eligibility.RequireTargets, t.Name) {
 			target, err := t.Prober()
-			note(err)
+			note(fmt.Sprintf("targets[%d]", i), err)
 			m.targets = append(m.targets, target)
 		}
 	}
+	section := fmt.Sprintf("pools[%d]", slices.IndexFunc(cfg.Pools, func(p config.Pool) bool { return p.Name == pool.Name }))
 	m.pool, m.require, m.rules = pool.Name, pool.Eligibility.Require, pool.Eligibility.Rules()
 	if file := pool.Eligibility.BannedFile; file != "" {
 		banned, err := daemon.OpenBanned(file)
-		if err != nil {
-			note(fmt.Errorf("pool %s: banned_file: %w", pool.Name, err))
-		}
+		note(section+".eligibility", config.InKey("banned_file", file, err))
 		m.rules.Banned = banned
 	}
 	geo, err := daemon.OpenGeoIP(cfg.GeoIP.Country, cfg.GeoIP.ASN)
-	note(err)
+	note("", err)
 	m.geo = geo.Geo()
 	m.options = probe.Options{Timeout: pool.Probe.Timeout, ConnectTimeout: pool.Probe.ConnectTimeout,
 		Admit: func(_ context.Context, addr netip.Addr) error { return m.rules.Admit(addr) }}
 	m.options.ProxyRootCAs, err = pool.Probe.ProxyRootCAs()
-	note(err)
+	note(section+".probe", err)
 	m.dialRate = float64(cfg.MaxDialsPerSecond)
-	if err := errors.Join(errs...); err != nil {
-		return m, &exitError{exitConfig, err}
+	if len(wrong) > 0 {
+		wrong.Sort()
+		return m, &exitError{exitConfig, wrong}
 	}
 	return m, nil
 }
@@ -206,7 +205,7 @@ func flagMeans(c *cli.Context, allow proxyurl.Allow) (m means, err error) {
 	}
 	asked, err := j.Prober()
 	if err != nil {
-		return m, fmt.Errorf("--ca-file: %w", err)
+		return m, config.InKey("--ca-file", j.CAFile, err)
 	}
 	if file := c.String("judge-key-file"); file != "" {
 		if asked.Key, err = judge.ReadKey(file); err != nil {

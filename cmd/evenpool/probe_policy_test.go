@@ -282,9 +282,9 @@ func TestProbePolicyRefuses(t *testing.T) {
 		{[]string{"-c", r.config, "--policy", r.config, proxy}, exitUsage, "--policy and --config both name the configuration: give one of them\n"},
 		{[]string{"--policy", r.config, "--judge-http", "http://judge.example.org/", proxy}, exitUsage, "a pool has its own judges: give --policy and --pool, or --judge-http and --judge-https\n"},
 		{[]string{"--policy", broken("key.yaml", "rise: 1", "rose: 1"), "--pool", "web", proxy}, exitConfig, `pools[0].eligibility.rose: unknown key`},
-		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, "pool web: banned_file: " + r.dir + "/gone/banned.txt: no such file or directory\n"},
-		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, "evenpool: judge mine: "},
-		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, "geoip.country: " + r.dir + "/gone/country.mmdb: no such file or directory\n"},
+		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, `pools[0].eligibility.banned_file: "` + r.dir + "/gone/banned.txt\": no such file or directory\n"},
+		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, "evenpool: " + noFiles + ":3:"},
+		{[]string{"--policy", noFiles, "--pool", "web", proxy}, exitConfig, `geoip.country: "` + r.dir + "/gone/country.mmdb\": no such file or directory\n"},
 	} {
 		code, stdout, stderr := runCLI(t, append([]string{"probe"}, tc.args...)...)
 		if code != tc.code || stdout != "" || !strings.Contains(stderr, tc.stderr) {

@@ -403,7 +403,7 @@ func TestServeRefusesWhatItCannotRead(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"a key for everybody", keyless, exitConfig, "evenpool: judge mine: key file " + dir + "/judge.key: mode 0644 lets everybody have it"},
+		{"a key for everybody", keyless, exitConfig, "evenpool: " + keyless + `:3:60: judges[0].key_file: "` + dir + `/judge.key": mode 0644 lets everybody have it`},
 		{"missing", filepath.Join(dir, "none.yaml"), exitConfig, "none.yaml: no such file or directory"},
 		{"broken", bad, exitConfig, "bad.yaml:3:22: pools[0].probe.timeout: "},
 	} {

@@ -69,7 +69,7 @@ Examples:
 func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 	password, err := cfg.Redis.Password(os.Getenv("CREDENTIALS_DIRECTORY"))
 	if err != nil {
-		return &exitError{exitConfig, err}
+		return &exitError{exitConfig, cfg.FilesIn("redis", err)}
 	}
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -79,7 +79,7 @@ func serve(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 	if errors.Is(err, daemon.ErrSocketTaken) || errors.Is(err, daemon.ErrStateDirTaken) {
 		return &exitError{exitTaken, err}
 	}
-	if files := (*daemon.FilesError)(nil); errors.As(err, &files) {
+	if files := (config.Errors)(nil); errors.As(err, &files) {
 		return &exitError{exitConfig, err}
 	}
 	if err != nil {

@@ -38,6 +38,8 @@ type Config struct {
 	Sources []Source
 	// Pools are what workers allocate from; in the file's order, at least one.
 	Pools []Pool
+
+	places places // for what is found to be wrong later
 }
 
 // Redis says where the pools are kept.

@@ -41,7 +41,7 @@ func Parse(name string, data []byte, d Defaults) (*Config, []Warning, error) {
 
 // parse reads a file that everybody may read, if open is true.
 func parse(name string, data []byte, d Defaults, open bool) (*Config, []Warning, error) {
-	r := &reader{file: name, marks: map[string]mark{}}
+	r := &reader{places: places{name, map[string]mark{}}}
 	c := d.config()
 	if root := r.document(data); root != nil {
 		r.mapping("", root, startOf(root), c.keys)
@@ -56,6 +56,7 @@ func parse(name string, data []byte, d Defaults, open bool) (*Config, []Warning,
 		sortProblems(r.problems)
 		return nil, r.warnings, Errors(r.problems)
 	}
+	c.places = r.places
 	return c, r.warnings, nil
 }
 

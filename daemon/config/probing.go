@@ -3,7 +3,6 @@ package config
 import (
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"slices"
 
 	"evenpool/probe"
@@ -27,15 +26,14 @@ func (e Eligibility) Rules() probe.Rules {
 }
 
 // Prober returns the judge as package probe takes it. It reads CAFile and KeyFile;
-// an error says all that is wrong with them, a line each, and what to do.
+// an error is the *FileErrors of both, joined.
 func (j Judge) Prober() (probe.Judge, error) {
 	p := j.unopened()
 	var rootsErr, keyErr error
 	p.RootCAs, rootsErr = j.RootCAs()
 	if j.KeyFile != "" {
-		if p.Key, keyErr = judge.ReadKey(j.KeyFile); keyErr != nil {
-			keyErr = fmt.Errorf("judge %s: %w", j.Name, keyErr)
-		}
+		p.Key, keyErr = judge.ReadKey(j.KeyFile)
+		keyErr = InKey("key_file", j.KeyFile, keyErr)
 	}
 	if err := errors.Join(rootsErr, keyErr); err != nil {
 		return probe.Judge{}, err
@@ -56,24 +54,22 @@ func (j Judge) unopened() probe.Judge {
 	return p
 }
 
-// Prober returns the target as package probe takes it. It reads CAFile.
+// Prober returns the target as package probe takes it. It reads CAFile; an error is a
+// *FileError.
 func (t Target) Prober() (probe.Target, error) {
-	roots, err := rootsFrom(t.CAFile)
+	roots, err := rootsFrom("ca_file", t.CAFile)
 	if err != nil {
-		return probe.Target{}, fmt.Errorf("target %s: ca_file: %w", t.Name, err)
+		return probe.Target{}, err
 	}
 	return probe.Target{Name: t.Name, URL: t.URL, Status: t.Status, Headers: t.Headers, Body: t.Body,
 		Allow: t.AllowAddresses, RootCAs: roots}, nil
 }
 
 // ProxyRootCAs returns the roots for the certificates of https proxies: nil, the
-// system's, without a ProxyCAFile; else the system's and those of the file.
+// system's, without a ProxyCAFile; else the system's and those of the file. An error
+// is a *FileError.
 func (p Probe) ProxyRootCAs() (*x509.CertPool, error) {
-	roots, err := rootsFrom(p.ProxyCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("proxy_ca_file: %w", err)
-	}
-	return roots, nil
+	return rootsFrom("proxy_ca_file", p.ProxyCAFile)
 }
 
 // Means returns what a pool can find out with.

@@ -47,6 +47,9 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Sort puts the problems in order of their positions.
+func (e Errors) Sort() { sortProblems(e) }
+
 func sortProblems(list []Problem) {
 	slices.SortStableFunc(list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))

@@ -33,10 +33,15 @@ func (v scalar) quoted() string {
 
 // reader collects what is wrong with one file and where its values are.
 type reader struct {
-	file     string
+	places
 	problems []Problem
 	warnings []Warning
-	marks    map[string]mark
+}
+
+// places are where the values of a file are.
+type places struct {
+	file  string
+	marks map[string]mark
 }
 
 // mark is where a value is and how problems show it.
@@ -51,12 +56,12 @@ func (r *reader) mark(path string, t *token.Token, value string) {
 
 // problem makes a problem with the value at path or, if the file does not have
 // that value, at the nearest section that has it.
-func (r *reader) problem(path, what string) Problem {
-	at, found := r.marks[path]
-	p := Problem{File: r.file, Path: path, Value: at.value, What: what}
+func (s places) problem(path, what string) Problem {
+	at, found := s.marks[path]
+	p := Problem{File: s.file, Path: path, Value: at.value, What: what}
 	for up := path; !found && up != ""; {
 		up = up[:max(strings.LastIndexAny(up, ".["), 0)]
-		at, found = r.marks[up]
+		at, found = s.marks[up]
 	}
 	p.Line, p.Column = at.line, at.column
 	return p

@@ -24,57 +24,55 @@ const (
 // Password reads the Redis password: from PasswordFile if it is set, else from
 // systemd's credential in credentialsDir (what $CREDENTIALS_DIRECTORY says, empty
 // if it says nothing) if it is there, else it is empty. One newline at the
-// file's end is not part of it. Errors name the file, never its content.
+// file's end is not part of it. An error is a *FileError, and has nothing of the
+// content.
 func (r Redis) Password(credentialsDir string) (string, error) {
-	path := r.PasswordFile
+	key, path := "password_file", r.PasswordFile
 	if path == "" {
 		if credentialsDir == "" {
 			return "", nil
 		}
-		path = filepath.Join(credentialsDir, PasswordCredential)
+		key, path = "credential "+PasswordCredential, filepath.Join(credentialsDir, PasswordCredential)
 	}
 	data, err := readSmall(path, maxPasswordBytes)
 	if r.PasswordFile == "" && errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the Redis password: %w", err)
+		return "", InKey(key, path, err)
 	}
 	password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	switch {
 	case password == "":
-		return "", fmt.Errorf("read the Redis password: %s is empty", path)
+		return "", InKey(key, path, errors.New("is empty; write the password into it"))
 	case strings.ContainsAny(password, "\r\n"):
-		return "", fmt.Errorf("read the Redis password: %s has more than one line", path)
+		return "", InKey(key, path, errors.New("has more than one line; it holds the password alone"))
 	}
 	return password, nil
 }
 
 // RootCAs returns the roots for this judge's certificates: nil, the system's,
-// without a CAFile; else the system's and those of CAFile.
+// without a CAFile; else the system's and those of CAFile. An error is a *FileError.
 func (j Judge) RootCAs() (*x509.CertPool, error) {
-	roots, err := rootsFrom(j.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("judge %s: ca_file: %w", j.Name, err)
-	}
-	return roots, nil
+	return rootsFrom("ca_file", j.CAFile)
 }
 
-// rootsFrom returns the system's roots and those of a file; nil for no file.
-func rootsFrom(path string) (*x509.CertPool, error) {
+// rootsFrom returns the system's roots and those of the file that a key names; nil
+// for no file.
+func rootsFrom(key, path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
 	pem, err := readSmall(path, maxRootsBytes)
 	if err != nil {
-		return nil, err
+		return nil, InKey(key, path, err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // a host without roots of its own; those of the file are enough
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s has no certificate in PEM form", path)
+		return nil, InKey(key, path, errors.New("has no certificate in PEM form"))
 	}
 	return pool, nil
 }

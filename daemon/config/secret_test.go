@@ -73,11 +73,11 @@ func TestRootCAs(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Judge{Name: "mine", CAFile: write(t, "ca.pem", "no PEM")}.RootCAs()
-	if err == nil || !strings.HasSuffix(err.Error(), "ca.pem has no certificate in PEM form") {
+	if err == nil || !strings.HasSuffix(err.Error(), "ca.pem: has no certificate in PEM form") {
 		t.Errorf("a file without certificates: %v", err)
 	}
 	_, err = Judge{Name: "mine", CAFile: "/nonexistent"}.RootCAs()
-	if err == nil || !strings.HasPrefix(err.Error(), "judge mine: ca_file: open /nonexistent: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "ca_file: /nonexistent: no such file") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -39,13 +39,13 @@ func TestReadKey(t *testing.T) {
 	}
 	// Each error says what to do, and none of them shows the key.
 	for _, test := range []struct{ path, want string }{
-		{filepath.Join(dir, "none"), "there is none; make one with: evenpool judge --new-key DIR/none"},
+		{filepath.Join(dir, "none"), "there is none; copy it from where it is in use, or make one with: evenpool judge --new-key DIR/none"},
 		{dir, "is a directory; name a file in it"},
 		{pipe, "is no regular file"},
 		{file("world", text, 0o604), "mode 0604 lets everybody have it; chmod o= it, and make a new key if others may have read it"},
 		{file("world-writable", text, 0o602), "mode 0602 lets everybody have it; chmod o= it, and make a new key if others may have read it"},
-		{file("empty", "", 0o600), "is empty; remove it and make one with: evenpool judge --new-key DIR/empty"},
-		{file("blank", " \n\t\n", 0o600), "is empty; remove it and make one with: evenpool judge --new-key DIR/blank"},
+		{file("empty", "", 0o600), "is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/empty"},
+		{file("blank", " \n\t\n", 0o600), "is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/blank"},
 		{file("short", " "+text[:31]+"\n", 0o600), "31 characters are too short, want at least 32; make one with: evenpool judge --new-key FILE"},
 		{file("pem", "-----BEGIN PRIVATE KEY-----\n"+text+"\n", 0o600), "more than one line; it is not a PEM file, but one line, as evenpool judge --new-key writes it"},
 		{file("long", strings.Repeat("k", 1025), 0o600), "more than 1024 bytes; it holds one line, as evenpool judge --new-key writes it"},
@@ -62,7 +62,7 @@ func TestReadKey(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return // root may read anything
 	}
-	if _, err := ReadKey(file("unreadable", text, 0)); err == nil || !strings.HasPrefix(err.Error(), "key file: open ") {
+	if _, err := ReadKey(file("unreadable", text, 0)); err == nil || !strings.HasPrefix(err.Error(), "key file ") {
 		t.Errorf("unreadable: %v", err)
 	}
 }
