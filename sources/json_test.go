@@ -40,6 +40,8 @@ func TestJSON(t *testing.T) {
 		{name: "numbers", text: `[{"ip":"1.2.3.5","port":8e1},{"ip":"1.2.3.6","port":80.0},{"ip":"1.2.3.7","port":-80},` + good + `,` + good + `,` + good + `]`,
 			want: []string{"1.2.3.4:80[http]"}, rejects: map[Reason]int{"bad-port": 3}},
 		{name: "what nobody looks at", text: `[{"x":{"y":[1,[{}],"1.2.3.5:80"]},"ip":"1.2.3.4","port":80,"z":["a",1,null]}]`, want: []string{"1.2.3.4:80[http]"}},
+		{name: "in objects of any name", text: `{"status":"ok","x":{"n":1,"ip":"1.2.3.4","port":80},"DE":["1.2.3.5:80"],"y":["1.2.3.6:80"]}`,
+			want: []string{"1.2.3.5:80[http]DE", "1.2.3.4:80[http]"}},
 		{name: "a comma behind the last", text: `[` + good + `,]`, want: []string{"1.2.3.4:80[http]"}, err: ErrDamaged},
 		{name: "no comma", text: `[` + good + good + `]`, want: []string{"1.2.3.4:80[http]"}, err: ErrDamaged},
 		{name: "an end too many", text: `[` + good + `]]`, want: []string{"1.2.3.4:80[http]"}, err: ErrDamaged},
@@ -79,7 +81,7 @@ func TestL6_JSONThatIsCutOff(t *testing.T) {
 func TestJSONLines(t *testing.T) {
 	good := func(i int) string { return fmt.Sprintf(`{"ip":"1.2.3.%d","port":80}`, i) + "\n" }
 	deep := strings.Repeat("[", maxDepth)
-	if _, got, err := parse(t, good(4)+`{"ip":"1.2.3.5","port":80,"x\"[":"`+deep+`\""}`, Source{Scheme: proxyurl.HTTP}, Limits{}); err != nil || len(got) != 2 {
+	if l, got, err := parse(t, good(4)+`{"ip":"1.2.3.5","port":80,"x\"[":"`+deep+`\""}`+"\n", Source{Scheme: proxyurl.HTTP}, Limits{}); err != nil || len(got) != 2 || l.Format != "jsonl" {
 		t.Errorf("brackets in texts: %v, %v", got, err)
 	}
 	for _, bad := range []string{
