@@ -3,10 +3,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"evenpool/alloc"
 	"evenpool/daemon/api"
 	"evenpool/sources/proxyurl"
 )
@@ -44,6 +46,10 @@ func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
 		return reply{}, err
 	}
 	list, err := rt.backend.allocate(ctx, pool, n)
+	if err != nil && len(list) > 0 {
+		// Many take several scripts, and one of the later ones failed: those before it did run.
+		return reply{}, fmt.Errorf("%w: %d of %d were allocated, then: %v", alloc.ErrOutcomeUnknown, len(list), n, err)
+	}
 	if err != nil {
 		return reply{}, err
 	}

@@ -64,6 +64,23 @@ func (f *fakeBackend) allocate(ctx context.Context, pool string, n int) ([]alloc
 	return list, nil
 }
 
+// halfWay is a store that goes away between the first and the second script of a large request.
+type halfWay struct{ fakeBackend }
+
+func (h *halfWay) allocate(ctx context.Context, pool string, n int) ([]alloc.Allocation, error) {
+	list, _ := h.fakeBackend.allocate(ctx, pool, n/2)
+	return list, alloc.ErrUnavailable
+}
+
+// Half of a request that was carried out used to be answered as if nothing had been.
+func TestR1_HalfOfARequestIsNoUnavailableStore(t *testing.T) {
+	w := ask(t, &halfWay{fakeBackend{members_: []alloc.Allocation{{Member: "http://a:1", Count: 1}}}}, "POST", "/v1/allocate?n=1000")
+	want := `{"error":{"code":"outcome_unknown","message":"outcome unknown: 500 of 1000 were allocated, then: store unavailable"}}`
+	if got := strings.TrimSpace(w.Body.String()); w.Code != 502 || got != want {
+		t.Errorf("%d %s, want 502 %s", w.Code, got, want)
+	}
+}
+
 func (f *fakeBackend) emptyRetry(string) time.Duration { return f.retry }
 
 func (f *fakeBackend) status(context.Context) (api.Status, error) {

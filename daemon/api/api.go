@@ -20,8 +20,9 @@ import (
 
 // Bounds and defaults of a request.
 const (
-	// MaxAllocate is the largest n of one request. One request is one script in
-	// Redis, during which Redis serves nobody else, so it stays short.
+	// MaxAllocate is the largest n of one request. A script in Redis takes 500 at
+	// most, as Redis serves nobody else meanwhile; a larger request is two, and
+	// others' allocations may come in between.
 	MaxAllocate = 1000
 	// DefaultBudget is the time that a request has when it names none.
 	DefaultBudget = time.Second
