@@ -138,7 +138,7 @@ func (g *gatherer) finish(w *waiter, err error) {
 func (g *gatherer) send() {
 	pause := newPause()
 	for g.more() {
-		runtime.Gosched() // whoever is about to ask comes along
+		g.letJoin()
 		got, sent, err := g.sendOne()
 		if again := g.deliver(got, fateOf(err, sent), err); !again {
 			pause = newPause()
@@ -146,6 +146,19 @@ func (g *gatherer) send() {
 		}
 		wait, _ := pause.Next()
 		time.Sleep(wait)
+	}
+}
+
+// letJoin lets all come along who are about to ask: as long as more do, it yields. It waits for nobody.
+func (g *gatherer) letJoin() {
+	for before := -1; ; runtime.Gosched() {
+		g.mu.Lock()
+		now := g.picks
+		g.mu.Unlock()
+		if now <= before || now >= maxPerCall {
+			return
+		}
+		before = now
 	}
 }
 

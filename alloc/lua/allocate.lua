@@ -35,6 +35,20 @@ local function number(text)
   return tonumber(text)
 end
 
+-- Mostly the n lowest have one count: then each is picked once, in the order as read.
+local total = #low / 2
+local lowest = number(low[2])
+if total == n and low[2] == low[2 * n] and lowest % 1 == 0 and lowest > -2^52 and lowest < 2^52 then
+  local write, count = {}, lowest + 1
+  local text = string.format('%.0f', count)
+  for i = 1, 2 * n, 2 do
+    write[i], write[i + 1] = text, low[i]
+    low[i + 1] = count
+  end
+  redis.call('ZADD', KEYS[1], 'XX', unpack(write))
+  return low
+end
+
 -- Lua's own < on strings goes by the server's locale, the sorted set by bytes.
 local function bytes_less(a, b)
   local shorter = math.min(#a, #b)
@@ -54,25 +68,29 @@ end
 -- Two queues, both in order: the members as read, and those that were bumped. Picks come in
 -- ascending order, so a bumped member belongs at the end of the second queue. Only where adding
 -- one rounds (foreign counts: fractions, beyond 2^53, infinite) can it belong further forward.
-local total = #low / 2
 local read_member, read_count = {}, {}
 local exact = true
+local last_text, last_count
 for i = 1, total do
-  local count = number(low[2 * i])
-  read_member[i], read_count[i] = low[2 * i - 1], count
-  exact = exact and count % 1 == 0 and count > -2^52 and count < 2^52
+  local text = low[2 * i]
+  if text ~= last_text then -- most have the same
+    last_text, last_count = text, number(text)
+    exact = exact and last_count % 1 == 0 and last_count > -2^52 and last_count < 2^52
+  end
+  read_member[i], read_count[i] = low[2 * i - 1], last_count
 end
 local bumped_member, bumped_count = {}, {}
 local read_at, bumped_at, bumped_end = 1, 1, 0
 
 local changed = {}
 local reply = {}
+local a, b = read_count[1], nil
 for pick = 1, n do
-  local a, b = read_count[read_at], bumped_count[bumped_at]
   local member, count
   if a and (not b or a < b or (a == b and bytes_less(read_member[read_at], bumped_member[bumped_at]))) then
     member, count = read_member[read_at], a + 1
     read_at = read_at + 1
+    a = read_count[read_at]
   else
     member, count = bumped_member[bumped_at], b + 1
     bumped_at = bumped_at + 1
@@ -85,6 +103,7 @@ for pick = 1, n do
   end
   bumped_member[at + 1], bumped_count[at + 1] = member, count
   bumped_end = bumped_end + 1
+  b = bumped_count[bumped_at]
   changed[member] = count
   reply[2 * pick - 1] = member
   reply[2 * pick] = exact and count or string.format('%.17g', count)
@@ -92,9 +111,14 @@ end
 
 -- Write: in one command. XX, because an allocation never adds a member.
 local write = {}
+local written, text
 for i = 1, read_at - 1 do
   local member = read_member[i]
-  write[2 * i - 1] = exact and changed[member] or string.format('%.17g', changed[member])
+  local count = changed[member]
+  if count ~= written then
+    written, text = count, string.format('%.17g', count)
+  end
+  write[2 * i - 1] = text
   write[2 * i] = member
 end
 redis.call('ZADD', KEYS[1], 'XX', unpack(write))
