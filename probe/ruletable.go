@@ -52,7 +52,7 @@ func (a Acts) Says() string {
 	case ActsAtOnce:
 		return "who breaks it is neither probed nor admitted, and a member is retired with its next turn, whatever the guard says"
 	case ActsByFall:
-		return "a round that breaks it is a failure; as many in a row as fall says retire a member, within what the guard allows"
+		return "a round that breaks it is a failure; enough in a row for the rule fall retire a member, within what the guard allows"
 	case ActsOnAdmission:
 		return "it keeps others from becoming members, and members are not measured by it"
 	case ActsOnMembers:
@@ -77,17 +77,17 @@ type RuleInfo struct {
 // what a proxy does (RELIABILITY H9): the fastest are often those that tamper.
 func RuleTable() []RuleInfo {
 	return []RuleInfo{
-		{ruleSchemes, "schemes", "nothing; by which of them it works is probed", ActsAtOnce},
-		{ruleBanned, "banned_file", "nothing; where the proxy is a name, its address is looked at when it is dialled", ActsAtOnce},
+		{ruleSchemes, "schemes", "nothing; which of them works is found out by probing", ActsAtOnce},
+		{ruleBanned, "banned_file", "nothing; a name's address is looked at when it is dialled", ActsAtOnce},
 		{ruleNetworks, "networks", "nothing; a name's address is looked at when it is dialled", ActsAtOnce},
-		{ruleNotNetworks, "not_networks", "nothing for the proxy's own address, a judge that tells the exit for that; the exit acts by fall", ActsAtOnce},
+		{ruleNotNetworks, "not_networks", "nothing for its own address; for its exit, which acts by fall, a judge that tells it", ActsAtOnce},
 		{rulePorts, "ports", "nothing", ActsAtOnce},
 		{ruleQuarantine, "quarantine", "nothing", ActsAtOnce},
 		{ruleSafety, "", "a probe", ActsAtOnce},
 		{ruleControl, "", "the judge's answers before and after the slice", ActsNever},
 		{ruleRequired, "require", "a judge that shows it", ActsByFall},
 		{ruleMinJudges, "min_judges", "so many judges that are well", ActsOnAdmission},
-		{ruleAnonymity, "anonymity", "a judge on http that tells the headers, and our own addresses; unless claimed is enough, one that signs", ActsByFall},
+		{ruleAnonymity, "anonymity", "a judge on http that tells the headers, and signs unless claimed is enough; and our own addresses", ActsByFall},
 		{ruleExitCountries, "exit_countries", "a judge that tells the exit, and geoip.country", ActsByFall},
 		{ruleNotCountries, "not_countries", "a judge that tells the exit, and geoip.country", ActsByFall},
 		{ruleExitASNs, "exit_asns", "a judge that tells the exit, and geoip.asn", ActsByFall},

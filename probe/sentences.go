@@ -25,14 +25,14 @@ func (r Rules) Sentences() []Sentence {
 			list = append(list, Sentence{infos[rule], fmt.Sprintf(format, args...)})
 		}
 	}
-	say(ruleSchemes, len(r.Schemes) == 1, "It is spoken to by %s.", join(r.Schemes))
-	say(ruleSchemes, len(r.Schemes) > 1, "It is spoken to by one of %s, by the first of them that works.", join(r.Schemes))
-	say(ruleBanned, r.Banned != nil, "It is not on the list of banned proxies; one that comes onto it is retired at once.")
-	say(ruleNetworks, len(r.Networks) > 0, "Its own address is in %s; else it is not probed, and retired at once.", either(len(r.Networks), prefixes(r.Networks)))
-	say(ruleNotNetworks, len(r.NotNetworks) > 0, "Neither its own address nor its exit is in %s; for its own address it is retired at once.", prefixes(r.NotNetworks))
-	say(rulePorts, len(r.Ports) > 0, "Its port is %s; else it is not probed, and retired at once.", either(len(r.Ports), ports(r.Ports)))
+	say(ruleSchemes, len(r.Schemes) == 1, "It speaks %s.", join(r.Schemes))
+	say(ruleSchemes, len(r.Schemes) > 1, "It speaks one of %s; the first that works is used.", join(r.Schemes))
+	say(ruleBanned, r.Banned != nil, "It is not on the list of banned proxies.")
+	say(ruleNetworks, len(r.Networks) > 0, "Its own address is in %s.", either(len(r.Networks), prefixes(r.Networks)))
+	say(ruleNotNetworks, len(r.NotNetworks) > 0, "Neither its own address nor its exit is in %s.", prefixes(r.NotNetworks))
+	say(rulePorts, len(r.Ports) > 0, "Its port is %s.", either(len(r.Ports), ports(r.Ports)))
 	say(ruleQuarantine, r.Quarantine > 0, "One that broke safety is not probed again for %s.", short(r.Quarantine))
-	say(ruleSafety, true, "One that tampers, intercepts, forges or leads to a forbidden address is out at once.")
+	say(ruleSafety, true, "It does not tamper, intercept, forge, or lead to an address that may not be dialled.")
 	say(ruleControl, true, "A round counts only if its judge was well when it was asked without a proxy, before and after.")
 	for _, c := range r.Require {
 		say(ruleRequired, true, "It %s, each time it is asked.", map[Capability]string{
@@ -57,7 +57,7 @@ func (r Rules) sayMeasured(say func(rule string, set bool, format string, args .
 		word = "as any judge has seen it"
 	}
 	say(ruleAnonymity, r.Anonymity != "", "%s, %s.", map[Anonymity]string{
-		Transparent: "It is known what it tells of us",
+		Transparent: "It is known whether it tells our address",
 		Anonymous:   "It does not tell our address",
 		Elite:       "It tells neither our address nor that it is a proxy",
 	}[r.Anonymity], word)
@@ -65,7 +65,7 @@ func (r Rules) sayMeasured(say func(rule string, set bool, format string, args .
 	say(ruleNotCountries, len(r.NotCountries) > 0, "Its traffic is known to come out in a country other than %s.", texts(r.NotCountries))
 	say(ruleExitASNs, len(r.ExitASNs) > 0, "Its traffic comes out in %s.", either(len(r.ExitASNs), asns(r.ExitASNs)))
 	say(ruleNotASNs, len(r.NotASNs) > 0, "Its traffic is known to come out in a system other than %s.", asns(r.NotASNs))
-	say(ruleTargets, len(r.RequireTargets) > 0, "It reached %s when it was last asked for.", all(len(r.RequireTargets), texts(r.RequireTargets)))
+	say(ruleTargets, len(r.RequireTargets) > 0, "It reached %s when last tried.", all(len(r.RequireTargets), texts(r.RequireTargets)))
 	for _, s := range []struct {
 		what string
 		most time.Duration

@@ -17,13 +17,13 @@ func TestSentences(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	const want = `schemes: It is spoken to by one of http, socks5, by the first of them that works.
-banned: It is not on the list of banned proxies; one that comes onto it is retired at once.
-networks: Its own address is in 198.51.100.0/24; else it is not probed, and retired at once.
-not_networks: Neither its own address nor its exit is in 9.9.9.0/24; for its own address it is retired at once.
-ports: Its port is one of 80, 8000-8999; else it is not probed, and retired at once.
+	const want = `schemes: It speaks one of http, socks5; the first that works is used.
+banned: It is not on the list of banned proxies.
+networks: Its own address is in 198.51.100.0/24.
+not_networks: Neither its own address nor its exit is in 9.9.9.0/24.
+ports: Its port is one of 80, 8000-8999.
 quarantine: One that broke safety is not probed again for 24h.
-safety: One that tampers, intercepts, forges or leads to a forbidden address is out at once.
+safety: It does not tamper, intercept, forge, or lead to an address that may not be dialled.
 control: A round counts only if its judge was well when it was asked without a proxy, before and after.
 require: It brings the judge's page over plain http, unchanged (http), each time it is asked.
 require: It brings a TLS connection to the judge, unbroken (tls), each time it is asked.
@@ -33,7 +33,7 @@ exit_countries: Its traffic comes out in one of DE, FR.
 not_countries: Its traffic is known to come out in a country other than US.
 exit_asns: Its traffic comes out in one of AS3320, AS3215.
 not_asns: Its traffic is known to come out in a system other than AS64500.
-require_targets: It reached shop when it was last asked for.
+require_targets: It reached shop when last tried.
 max_latency: The proxy has accepted the connection within 100ms, in 90% of its last 10 rounds that worked (p90).
 max_latency: The first byte of the answer is there within 200ms, in 90% of its last 10 rounds that worked (p90).
 max_latency: The answer is complete within 1s, in 90% of its last 10 rounds that worked (p90).
@@ -45,8 +45,8 @@ fall: 2 rounds in a row that break any of it retire it.`
 	if got := said(everyRule()); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	const few = `schemes: It is spoken to by http.
-safety: One that tampers, intercepts, forges or leads to a forbidden address is out at once.
+	const few = `schemes: It speaks http.
+safety: It does not tamper, intercept, forge, or lead to an address that may not be dialled.
 control: A round counts only if its judge was well when it was asked without a proxy, before and after.
 anonymity: It tells neither our address nor that it is a proxy, as any judge has seen it.
 max_latency: The answer is complete within 1s, in its last round that worked.

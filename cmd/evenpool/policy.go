@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -18,38 +19,52 @@ import (
 func policyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "policy",
-		Usage: "check a configuration, show it as it takes effect, or say what its rules mean",
+		Usage: "check a configuration, show it as it takes effect, say what its rules mean, play its policies",
 		Description: `Examples:
    evenpool policy check ./evenpool.yaml
    evenpool policy show
-   evenpool policy explain --pool web`,
+   evenpool policy explain --pool web
+   evenpool policy simulate`,
 		Subcommands: []*cli.Command{policyCheckCommand(), policyShowCommand(), policyExplainCommand(), policySimulateCommand()},
 	}
+}
+
+// configFile is the configuration that is meant: the argument, else that of --config.
+func configFile(c *cli.Context) (string, error) {
+	switch {
+	case c.NArg() > 1 || c.NArg() == 1 && c.IsSet("config"):
+		return "", usageError("%s takes one FILE at the most", strings.TrimPrefix(c.Command.HelpName, "evenpool "))
+	case c.NArg() == 1:
+		return c.Args().First(), nil
+	}
+	return c.String("config"), nil
 }
 
 func policyCheckCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "say all that is wrong with a configuration, and when it would run",
-		ArgsUsage: "FILE",
+		ArgsUsage: "[FILE]",
 		Description: `Reads the file, and those that it names: keys, certificates, the password, lists of
 banned proxies, databases of places. It asks no source, judge, Redis or daemon. What
-is wrong goes to standard error, a line each, and the exit code is 78. What the
-service may not read, root may: runuser -u evenpool shows what the service would see.
+is wrong goes to standard error, a line each, and the exit code is 78. Root may read
+what the service may not: runuser -u evenpool shows what the service would see.
 
 Examples:
-   evenpool policy check /etc/evenpool/evenpool.yaml
+   evenpool policy check
    evenpool policy check ./evenpool.yaml -o json
    evenpool policy check --alone ./evenpool.yaml`,
 		Flags: []cli.Flag{
+			configFlag(),
 			&cli.BoolFlag{Name: "alone", Usage: "read no other file: for a configuration of another host"},
 			outputFlag(),
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return usageError("policy check takes one argument, the FILE to check")
+			file, err := configFile(c)
+			if err != nil {
+				return err
 			}
-			return checkPolicy(c, c.Args().First(), time.Now())
+			return checkPolicy(c, file, time.Now())
 		},
 	}
 }
@@ -58,18 +73,19 @@ func policyShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
 		Usage:     "show a configuration as it takes effect, defaults included",
-		ArgsUsage: " ",
+		ArgsUsage: "[FILE]",
 		Description: `Users, passwords and keys in URLs are shown as ***.
 
 Examples:
    evenpool policy show
-   evenpool policy show -c ./evenpool.yaml -o json`,
+   evenpool policy show ./evenpool.yaml -o json`,
 		Flags: []cli.Flag{configFlag(), outputFlag()},
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usageError("policy show takes no arguments; name the configuration with -c")
+			file, err := configFile(c)
+			if err != nil {
+				return err
 			}
-			cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
+			cfg, err := loadConfig(file, c.App.ErrWriter)
 			if err != nil {
 				return err
 			}

@@ -18,9 +18,9 @@ func policyExplainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "say each rule of a pool in plain words, what it needs to be known, and how fast it acts",
 		ArgsUsage: "[FILE]",
-		Description: `Reads the file alone; without FILE that of --config. Shown are the rules in force, in
-the order in which they are looked at; why a proxy meets them or not, says evenpool why.
-A warning goes to standard error where nothing can ever meet a rule.
+		Description: `Shows the rules that are in force, in the order in which they are looked at; why a
+proxy meets them or not, says evenpool why. A warning goes to standard error where
+nothing can ever meet a rule. Reads no file but the configuration.
 
 Examples:
    evenpool policy explain
@@ -55,12 +55,9 @@ type ruleExplain struct {
 }
 
 func explainPolicy(c *cli.Context) error {
-	file := c.String("config")
-	switch {
-	case c.NArg() > 1 || c.NArg() == 1 && c.IsSet("config"):
-		return usageError("policy explain takes one FILE at the most")
-	case c.NArg() == 1:
-		file = c.Args().First()
+	file, err := configFile(c)
+	if err != nil {
+		return err
 	}
 	cfg, err := loadConfig(file, c.App.ErrWriter)
 	if err != nil {
@@ -114,7 +111,7 @@ func (e policyExplain) write(w io.Writer) error {
 			}
 			fmt.Fprintf(table, "%s\t%s\n", name, rule.Sentence)
 			if i == len(pool.Rules)-1 || pool.Rules[i+1].Rule != rule.Rule {
-				fmt.Fprintf(table, "\tneeds %s; acts %s\n", rule.Needs, rule.Acts)
+				fmt.Fprintf(table, "\tacts %s; needs %s\n", rule.Acts, rule.Needs)
 			}
 			acts = append(acts, rule.Acts)
 		}

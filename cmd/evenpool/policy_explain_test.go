@@ -43,26 +43,26 @@ func TestPolicyExplain(t *testing.T) {
 	file := writeFile(t, explained)
 	const want = `pool web
 
-schemes      It is spoken to by one of http, socks5, by the first of them that works.
-             needs nothing; by which of them it works is probed; acts at once
+schemes      It speaks one of http, socks5; the first that works is used.
+             acts at once; needs nothing; which of them works is found out by probing
 quarantine   One that broke safety is not probed again for 24h.
-             needs nothing; acts at once
-safety       One that tampers, intercepts, forges or leads to a forbidden address is out at once.
-             needs a probe; acts at once
+             acts at once; needs nothing
+safety       It does not tamper, intercept, forge, or lead to an address that may not be dialled.
+             acts at once; needs a probe
 control      A round counts only if its judge was well when it was asked without a proxy, before and after.
-             needs the judge's answers before and after the slice; acts never
+             acts never; needs the judge's answers before and after the slice
 require      It brings a TLS connection to the judge, unbroken (tls), each time it is asked.
-             needs a judge that shows it; acts by fall
+             acts by fall; needs a judge that shows it
 max_latency  The first byte of the answer is there within 1s, in 90% of its last 10 rounds that worked (p90).
              The answer is complete within 2s, in 90% of its last 10 rounds that worked (p90).
-             needs a round that worked; acts by fall
+             acts by fall; needs a round that worked
 rise         2 rounds in a row that meet all of this admit it.
-             needs rounds that passed; acts on admission
+             acts on admission; needs rounds that passed
 fall         2 rounds in a row that break any of it retire it.
-             needs rounds that failed; acts on members
+             acts on members; needs rounds that failed
 
 acts at once: who breaks it is neither probed nor admitted, and a member is retired with its next turn, whatever the guard says.
-acts by fall: a round that breaks it is a failure; as many in a row as fall says retire a member, within what the guard allows.
+acts by fall: a round that breaks it is a failure; enough in a row for the rule fall retire a member, within what the guard allows.
 acts on admission: it keeps others from becoming members, and members are not measured by it.
 acts on members: it retires members, within what the guard allows.
 acts never: it admits and retires nobody; it only sets rounds aside.

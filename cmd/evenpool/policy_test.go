@@ -170,7 +170,11 @@ pools:
 
 func TestPolicyShow(t *testing.T) {
 	file := writeFile(t, policyFile)
+	_, same, _ := runCLI(t, "policy", "show", file)
 	code, stdout, stderr := runCLI(t, "policy", "show", "-c", file)
+	if same != stdout {
+		t.Errorf("with FILE as argument it is\n%s", same)
+	}
 	if code != exitDone || stderr != "" {
 		t.Fatalf("exit %d, stderr %s", code, stderr)
 	}
@@ -197,7 +201,7 @@ func TestPolicyShow(t *testing.T) {
 }
 
 func TestPolicyUsage(t *testing.T) {
-	for _, args := range [][]string{{"policy", "check"}, {"policy", "check", "a", "b"}, {"policy", "show", "a"}, {"policy", "chekc", "a"}} {
+	for _, args := range [][]string{{"policy", "check", "a", "b"}, {"policy", "show", "a", "-c", "b"}, {"policy", "chekc", "a"}} {
 		if code, stdout, stderr := runCLI(t, args...); code != exitUsage || stdout != "" || stderr == "" {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, stdout, stderr)
 		}

@@ -105,9 +105,18 @@ func TestReadmeHasEveryRule(t *testing.T) {
 }
 
 func TestReadmeConfigurationsAreRight(t *testing.T) {
-	for _, block := range fenced(t, "yaml") {
-		if _, _, err := config.Parse("README.md", []byte(block), config.Defaults{}); err != nil {
-			t.Errorf("%v in\n%s", err, block)
+	blocks := fenced(t, "yaml")
+	// Within a list item they are indented, and without sources.
+	indented := regexp.MustCompile(`(?m)^ {6}judges:\n(?: {8}.*\n| {6}pools:\n)+`).FindAllString(readme(t), -1)
+	if len(indented) != 2 {
+		t.Errorf("found %d configurations of judges", len(indented))
+	}
+	for _, block := range indented {
+		blocks = append(blocks, strings.ReplaceAll("\n"+block, "\n      ", "\n")+"sources: [{name: mylist, url: 'https://www.example.org/http.txt'}]\n")
+	}
+	for _, block := range blocks {
+		if _, warnings, err := config.Parse("README.md", []byte(block), config.Defaults{}); err != nil || len(warnings) > 0 {
+			t.Errorf("%v, %v in\n%s", err, warnings, block)
 		}
 	}
 }
