@@ -26,12 +26,15 @@ func outputFlag() cli.Flag {
 	}
 }
 
+// defaultConfig is where an installed service has its configuration.
+const defaultConfig = "/etc/evenpool/evenpool.yaml"
+
 // configFlag names the configuration file.
 func configFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:    "config",
 		Aliases: []string{"c"},
-		Value:   "/etc/evenpool/evenpool.yaml",
+		Value:   defaultConfig,
 		Usage:   "configuration `FILE`",
 	}
 }

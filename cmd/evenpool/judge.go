@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"evenpool/daemon/config"
 	"evenpool/probe/judge"
 	"evenpool/sources/proxyurl"
 )
@@ -63,7 +64,7 @@ func runJudge(c *cli.Context) error {
 	)
 	if lines.keyFile != "" {
 		if handler.Key, err = judge.ReadKey(lines.keyFile); err != nil {
-			return fmt.Errorf("--key-file: %w", err)
+			return config.InKey("--key-file", lines.keyFile, err)
 		}
 	}
 	defer servers.close()

@@ -137,7 +137,7 @@ func TestJudgeSigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, stderr := runCLI(t, "judge", "--http", "127.0.0.1:0", "--key-file", file+".not"); code != exitFailed ||
-		stderr != "evenpool: --key-file: key file "+file+".not: there is none; copy it from where it is in use, or make one with: evenpool judge --new-key "+file+".not\n" {
+		stderr != "evenpool: --key-file: "+file+".not: there is none; copy it from where it is in use, or make one with: evenpool judge --new-key "+file+".not\n" {
 		t.Errorf("no file: exit %d, %q", code, stderr)
 	}
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"evenpool/daemon/config"
 	"evenpool/probe/judge"
 	"evenpool/probe/lab"
 	"evenpool/sources/proxyurl"
@@ -151,7 +152,7 @@ func serveLabJudges(c *cli.Context, servers *serverSet, l *lab.Lab, report *labR
 	if file := c.String("key-file"); file != "" {
 		key, err := judge.ReadKey(file)
 		if err != nil {
-			return fmt.Errorf("--key-file: %w", err)
+			return config.InKey("--key-file", file, err)
 		}
 		at.key, at.keyFile = key, file
 	}

@@ -162,7 +162,7 @@ func TestLabRefuses(t *testing.T) {
 		{"a key of nothing", []string{"--key-file", "x.key"}, exitUsage, "evenpool: --key-file is for the answers of the judge: add --judge\n"},
 		{"a second judge of none", []string{"--second-judge"}, exitUsage, "evenpool: --second-judge is for one more than the judge: add --judge\n"},
 		{"no key there", []string{"--judge", "--key-file", "/nowhere/key"}, exitFailed,
-			"evenpool: --key-file: key file /nowhere/key: there is none; copy it from where it is in use, or make one with: evenpool judge --new-key /nowhere/key\n"},
+			"evenpool: --key-file: /nowhere/key: there is none; copy it from where it is in use, or make one with: evenpool judge --new-key /nowhere/key\n"},
 		{"proxies for all the world", []string{"--addr", "0.0.0.0"}, exitFailed, "evenpool: lab address \"0.0.0.0\": want an address within 127.0.0.0/8\n"},
 		{"control taken", []string{"--control", taken.Addr().String()}, exitFailed,
 			"evenpool: --control: listen tcp " + taken.Addr().String() + ": bind: address already in use\n"},

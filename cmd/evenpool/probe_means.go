@@ -209,7 +209,7 @@ func flagMeans(c *cli.Context, allow proxyurl.Allow) (m means, err error) {
 	}
 	if file := c.String("judge-key-file"); file != "" {
 		if asked.Key, err = judge.ReadKey(file); err != nil {
-			return m, fmt.Errorf("--judge-key-file: %w", err)
+			return m, config.InKey("--judge-key-file", file, err)
 		}
 	}
 	m.judges = []probe.Judge{asked}

@@ -317,7 +317,7 @@ func TestProbeByFlags(t *testing.T) {
 		t.Errorf("by one that tells no headers: %+v", told)
 	}
 	code, stdout, stderr := runCLI(t, "probe", r.url("http"), "--judge-http", echo.URL, "--judge-key-file", r.file("gone"), "--allow-address", "127.0.0.0/8")
-	if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "evenpool: --judge-key-file: key file "+r.file("gone")+": there is none; ") {
+	if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "evenpool: --judge-key-file: "+r.file("gone")+": there is none; ") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 }

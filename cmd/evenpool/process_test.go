@@ -404,7 +404,7 @@ func TestServeRefusesWhatItCannotRead(t *testing.T) {
 		says       string
 	}{
 		{"a key for everybody", keyless, exitConfig, "evenpool: " + keyless + `:3:60: judges[0].key_file: "` + dir + `/judge.key": mode 0644 lets everybody have it`},
-		{"missing", filepath.Join(dir, "none.yaml"), exitConfig, "none.yaml: no such file or directory"},
+		{"missing", filepath.Join(dir, "none.yaml"), exitConfig, "none.yaml: no such file or directory\n"},
 		{"broken", bad, exitConfig, "bad.yaml:3:22: pools[0].probe.timeout: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -413,6 +413,19 @@ func TestServeRefusesWhatItCannotRead(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d and %q", code, stdout, stderr, tc.code, tc.says)
 			}
 		})
+	}
+}
+
+// Who is new has no configuration where a service has it.
+func TestNoConfigurationIsThere(t *testing.T) {
+	if _, err := os.Stat(defaultConfig); err == nil {
+		t.Skip(defaultConfig + " is there")
+	}
+	for _, command := range []string{"serve", "policy show", "sources check"} {
+		code, stdout, stderr := runCLI(t, strings.Fields(command)...)
+		if code != exitConfig || stdout != "" || stderr != "evenpool: "+defaultConfig+": no such file or directory; name yours with -c\n" {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q", command, code, stdout, stderr)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -94,6 +95,9 @@ func loadConfig(path string, stderr io.Writer) (*config.Config, error) {
 	cfg, warnings, err := config.Load(path, configDefaults())
 	for _, w := range warnings {
 		fmt.Fprintf(stderr, "warning: %s\n", w)
+	}
+	if _, missing := os.Stat(path); path == defaultConfig && errors.Is(missing, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; name yours with -c", err)
 	}
 	if err != nil {
 		return nil, &exitError{exitConfig, err}

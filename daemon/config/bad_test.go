@@ -63,7 +63,7 @@ func badConfigs() []badConfig {
 		}},
 		{"anonymity-unknown", []string{`11:18: pools[0].eligibility.anonymity: "elit": expected one of transparent, anonymous, elite`}},
 		{"asns", []string{
-			`11:19: pools[0].eligibility.exit_asns[0]: "AS3320": expected the number of an autonomous system, such as 3320`,
+			`11:19: pools[0].eligibility.exit_asns[0]: "AS3320": expected the number alone; write 3320`,
 			`11:27: pools[0].eligibility.exit_asns[1]: 0: expected the number of an autonomous system, such as 3320`,
 			`12:18: pools[0].eligibility.not_asns[0]: 4294967296: expected the number of an autonomous system, such as 3320`,
 		}},
@@ -204,7 +204,7 @@ func badConfigs() []badConfig {
 			`11:20: pools[0].guard.max_retired: "101%": expected a whole percentage from 0% to 100%, such as 20%`,
 			`12:20: pools[0].guard.panic_above: "1.5%": expected a whole percentage from 0% to 100%, such as 20%`,
 		}},
-		{"percent-without-sign", []string{`11:20: pools[0].guard.max_retired: 20: expected a whole percentage from 0% to 100%, such as 20%`}},
+		{"percent-without-sign", []string{`11:20: pools[0].guard.max_retired: 20: a percentage needs its sign; write 20%`}},
 		{"ports", []string{
 			`11:15: pools[0].eligibility.ports[0]: 0: expected a port or a range of them, such as 8080 or 8000-8999`,
 			`11:18: pools[0].eligibility.ports[1]: "8999-8000": expected a port or a range of them, such as 8080 or 8000-8999`,
@@ -286,7 +286,7 @@ func badConfigs() []badConfig {
 		{"start-too-large", []string{`11:14: pools[0].allocation.start: 4503599627370497: expected one of min, median, max, zero, or a whole number from 0 to 2^52 (4503599627370496)`}},
 		{"start-word", []string{`11:14: pools[0].allocation.start: "floor": expected one of min, median, max, zero, or a whole number from 0 to 2^52 (4503599627370496)`}},
 		{"state-dir-empty", []string{`1:12: state_dir: "": is empty; write a path`}},
-		{"success-form", []string{`11:20: pools[0].eligibility.min_success: 80: expected a whole percentage from 0% to 100%, such as 20%`}},
+		{"success-form", []string{`11:20: pools[0].eligibility.min_success: 80: a percentage needs its sign; write 80%`}},
 		{"success-keys", []string{
 			`11:30: pools[0].eligibility.min_success.percent: "101%": expected a whole percentage from 0% to 100%, such as 20%`,
 			`11:42: pools[0].eligibility.min_success.over: 0: expected a whole number from 1 to 20`,

@@ -150,8 +150,11 @@ func percent() kind[Percent] {
 		read: func(v scalar) (Percent, error) {
 			digits, sign := strings.CutSuffix(v.text, "%")
 			n, err := strconv.ParseUint(digits, 10, 8)
-			if !sign || err != nil || n > 100 {
+			switch {
+			case err != nil || n > 100:
 				return 0, errors.New("expected a whole percentage from 0% to 100%, such as 20%")
+			case !sign:
+				return 0, fmt.Errorf("a percentage needs its sign; write %d%%", n)
 			}
 			return Percent(n), nil
 		},

@@ -119,9 +119,13 @@ func country() kind[string] {
 func asn() kind[uint32] {
 	return kind[uint32]{
 		read: func(v scalar) (uint32, error) {
-			n, err := strconv.ParseUint(v.text, 10, 32)
-			if err != nil || n == 0 {
+			digits, prefixed := strings.CutPrefix(v.text, "AS")
+			n, err := strconv.ParseUint(digits, 10, 32)
+			switch {
+			case err != nil || n == 0:
 				return 0, errors.New("expected the number of an autonomous system, such as 3320")
+			case prefixed:
+				return 0, fmt.Errorf("expected the number alone; write %d", n)
 			}
 			return uint32(n), nil
 		},
