@@ -54,7 +54,10 @@ func (g *gatherer) allocate(ctx context.Context, n int) ([]Allocation, error) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	w := &waiter{deadline: deadline, left: n, done: make(chan struct{})}
-	err := g.join(w)
+	lone, err := g.join(w)
+	if lone {
+		g.alone(ctx, w)
+	}
 	if err == nil {
 		select {
 		case <-w.done:
@@ -69,27 +72,56 @@ func (g *gatherer) allocate(ctx context.Context, n int) ([]Allocation, error) {
 	return w.got, err
 }
 
-// join puts a request in the queue, and sees to it that somebody sends.
-func (g *gatherer) join(w *waiter) error {
+// join puts a request in the queue, and sees to it that somebody sends: the request itself, where it
+// is lone.
+func (g *gatherer) join(w *waiter) (lone bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.queue) > 0 && g.picks+w.left > maxWaiting {
-		return ErrBusy
+		return false, ErrBusy
 	}
 	g.queue = append(g.queue, w)
 	g.picks += w.left
-	if !g.sending {
-		g.latest = time.Time{}
+	lone = !g.sending
+	if lone {
+		g.sending, g.latest = true, time.Time{}
 	}
 	g.until(w.deadline)
-	if g.sending {
-		return nil
+	return lone, nil
+}
+
+// alone sends for a request that came when nobody sent, within its own context: that spares waking
+// another goroutine, which is most of what a lone request would wait for. Where others come along, or
+// what it sent did not run, it waits in the queue like them.
+func (g *gatherer) alone(ctx context.Context, w *waiter) {
+	defer g.handOver()
+	g.letJoin()
+	if picks := g.takeAlone(w); picks > 0 {
+		got, sent, err := g.sendOne(ctx, &picks, nil)
+		g.deliver(got, fateOf(err, sent), err)
 	}
-	g.sending = g.pool.store.senders.start(g.send)
+}
+
+// takeAlone takes a request from the queue if it is there alone and fits into one script.
+func (g *gatherer) takeAlone(w *waiter) (picks int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.queue) > 1 || w.left > maxPerCall {
+		return 0
+	}
+	return g.takeLocked()
+}
+
+// handOver leaves the sending to a goroutine of its own, if there is more to be sent.
+func (g *gatherer) handOver() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sending = len(g.queue) > 0 && g.pool.store.senders.start(g.send)
 	if !g.sending {
-		g.finish(w, fateNotRun.wrap(redis.ErrClosed))
+		for _, w := range slices.Clone(g.queue) {
+			g.finish(w, fateNotRun.wrap(redis.ErrClosed))
+		}
 	}
-	return nil
 }
 
 // leave is for a request whose context has ended. What was sent is awaited until the deadline, as
@@ -139,7 +171,7 @@ func (g *gatherer) send() {
 	pause := newPause()
 	for g.more() {
 		g.letJoin()
-		got, sent, err := g.sendOne()
+		got, sent, err := g.sendForAll()
 		if again := g.deliver(got, fateOf(err, sent), err); !again {
 			pause = newPause()
 			continue
@@ -175,20 +207,24 @@ func (g *gatherer) more() bool {
 	return g.sending
 }
 
-// sendOne sends one script. What it asks for is taken from the queue when it is about to be written:
+// sendForAll sends one script. What it asks for is taken from the queue when it is about to be written:
 // until then all wait, and may leave.
-func (g *gatherer) sendOne() (got []Allocation, sent bool, err error) {
-	p := g.pool
+func (g *gatherer) sendForAll() (got []Allocation, sent bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxBudget)
 	defer cancel()
 	g.mu.Lock()
 	g.callOff = cancel
 	g.mu.Unlock()
+	picks := 0
+	return g.sendOne(untilLatest{ctx, g}, &picks, func() { picks = g.take() })
+}
+
+// sendOne sends one script for some picks, which before may set.
+func (g *gatherer) sendOne(ctx context.Context, picks *int, before func()) (got []Allocation, sent bool, err error) {
+	p := g.pool
 	// Afterwards: a snapshot taken before the script ran must not count as holding its work.
 	defer p.store.changed.Store(true)
-	picks := 0
-	reply, sent, err := p.store.send(untilLatest{ctx, g}, p.store.scripts.allocate,
-		[]string{p.keys.eligible, p.keys.meta}, []any{&picks}, func() { picks = g.take() })
+	reply, sent, err := p.store.send(ctx, p.store.scripts.allocate, []string{p.keys.eligible, p.keys.meta}, []any{picks}, before)
 	if err != nil {
 		return nil, sent, err
 	}
@@ -213,6 +249,10 @@ func (c untilLatest) Deadline() (time.Time, bool) {
 func (g *gatherer) take() (picks int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.takeLocked()
+}
+
+func (g *gatherer) takeLocked() (picks int) {
 	if len(g.queue) > 0 { // should all have left, theirs holds on: no deadline at all means to wait for ever
 		g.latest = time.Time{}
 	}

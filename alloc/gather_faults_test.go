@@ -214,7 +214,7 @@ func TestGatherAllLeaveBeforeItIsSent(t *testing.T) {
 		g := pool.gather
 		g.latest, g.sending = time.Now().Add(time.Second), true
 		g.pool.store.senders.start(func() {
-			got, sent, err := g.sendOne()
+			got, sent, err := g.sendForAll()
 			g.deliver(got, fateOf(err, sent), err)
 			g.send()
 		})
