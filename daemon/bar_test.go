@@ -309,7 +309,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 	_, err = New(Options{Config: cfg})
 	want := strings.ReplaceAll(`bare.yaml: geoip.country: "DIR/none": no such file or directory
-bare.yaml: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file
+bare.yaml: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked
 bare.yaml: judges[0].key_file: "DIR/empty": is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/empty
 bare.yaml: pools[0].probe.proxy_ca_file: "DIR/none": no such file or directory
 bare.yaml: pools[0].eligibility.banned_file: "DIR/bad.txt": line 2: "what is this": expected HOST:PORT, a host, or a prefix such as 1.2.3.0/24`, "DIR", b.dir)

@@ -130,7 +130,7 @@ func asnDB(data []byte) (geoDB, error) {
 func openGeo(data []byte, paths [][]any, what string, sound func(string) bool) (geoDB, error) {
 	reader, err := maxminddb.OpenBytes(data)
 	if err != nil {
-		return geoDB{}, fmt.Errorf("not a MaxMind DB file, or cut short: %s", proxyurl.Escape(err.Error(), 200))
+		return geoDB{}, errors.New("not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked")
 	}
 	left := geoSample
 	for result := range reader.Networks() {

@@ -124,10 +124,10 @@ func TestGeoIPFilesThatAreNone(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":     {nil, "not a MaxMind DB file, or cut short: "},
-		"text":      {[]byte("<html>404</html>"), "not a MaxMind DB file, or cut short: "},
-		"half":      {whole[:len(whole)/2], "not a MaxMind DB file, or cut short: "},
-		"its end":   {whole[len(whole)-60:], "not a MaxMind DB file, or cut short: "},
+		"empty":     {nil, "not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked"},
+		"text":      {[]byte("<html>404</html>"), "not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked"},
+		"half":      {whole[:len(whole)/2], "not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked"},
+		"its end":   {whole[len(whole)-60:], "not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked"},
 		"of cities": {mmdb(t, "Example-ASN", 4, map[string]mmdbtype.Map{"1.2.3.0/24": inSystem(3320)}), `its type is "Example-ASN", and it has no countries (country.iso_code, country_code or country)`},
 		"void":      {mmdb(t, "Void\x1b[2J", 4, nil), `its type is "Void\\x1b[2J", and it has no countries (country.iso_code, country_code or country)`},
 	} {

@@ -140,7 +140,7 @@ pools:
 	want := []string{
 		`:1: redis.password_file: "DIR/none": no such file or directory`,
 		`:2: geoip.country: "DIR/none.mmdb": no such file or directory`,
-		`:2: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short: error opening database: invalid MaxMind DB file`,
+		`:2: geoip.asn: "DIR/empty": not a MaxMind DB file, or cut short; name the .mmdb file, whole and unpacked`,
 		`:4: judges[0].key_file: "DIR/none.key": there is none; copy it from where it is in use, or make one with: evenpool judge --new-key DIR/none.key`,
 		`:4: judges[0].ca_file: "DIR/empty": has no certificate in PEM form`,
 		`:5: judges[1].key_file: "DIR/empty": is empty; copy it from where it is in use, or remove it and make one with: evenpool judge --new-key DIR/empty`,
