@@ -24,29 +24,31 @@ const (
 // Password reads the Redis password: from PasswordFile if it is set, else from
 // systemd's credential in credentialsDir (what $CREDENTIALS_DIRECTORY says, empty
 // if it says nothing) if it is there, else it is empty. One newline at the
-// file's end is not part of it. An error is a *FileError, and has nothing of the
-// content.
+// file's end is not part of it. An error has nothing of the content, and is a
+// *FileError if PasswordFile is set.
 func (r Redis) Password(credentialsDir string) (string, error) {
-	key, path := "password_file", r.PasswordFile
+	path := r.PasswordFile
+	wrong := func(err error) error { return InKey("password_file", path, err) }
 	if path == "" {
 		if credentialsDir == "" {
 			return "", nil
 		}
-		key, path = "credential "+PasswordCredential, filepath.Join(credentialsDir, PasswordCredential)
+		path = filepath.Join(credentialsDir, PasswordCredential)
+		wrong = func(err error) error { return fmt.Errorf("systemd's credential %s: %w", PasswordCredential, err) }
 	}
 	data, err := readSmall(path, maxPasswordBytes)
 	if r.PasswordFile == "" && errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", InKey(key, path, err)
+		return "", wrong(err)
 	}
 	password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	switch {
 	case password == "":
-		return "", InKey(key, path, errors.New("is empty; write the password into it"))
+		return "", wrong(errors.New("is empty; write the password into it"))
 	case strings.ContainsAny(password, "\r\n"):
-		return "", InKey(key, path, errors.New("has more than one line; it holds the password alone"))
+		return "", wrong(errors.New("has more than one line; it holds the password alone"))
 	}
 	return password, nil
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -53,6 +54,24 @@ func TestPassword(t *testing.T) {
 				t.Errorf("got %v, want %s and the file's name", err, tc.err)
 			}
 		})
+	}
+}
+
+// What is wrong later has its place in the file, with a key's file and without.
+func TestFilesIn(t *testing.T) {
+	c, _, err := Parse("f", []byte("redis: {url: \"redis://a\", password_file: /nonexistent}\n"+minimal), Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Dir(write(t, PasswordCredential, ""))
+	_, first := c.Redis.Password("")
+	_, second := Redis{}.Password(empty)
+	const want = `f:1:42: redis.password_file: "/nonexistent": no such file or directory
+f:1:9: redis: systemd's credential redis-password: is empty; write the password into it
+f:1:1: geoip.country: "/x\x1b": none`
+	got := append(c.FilesIn("redis", errors.Join(first, second)), c.FilesIn("", InKey("geoip.country", "/x\x1b", errors.New("none")))...)
+	if got.Error() != want || c.FilesIn("redis", nil) != nil {
+		t.Errorf("got\n%v", got)
 	}
 }
 
