@@ -78,7 +78,7 @@ func (t *tree) role(key string) role {
 	if !ok {
 		r = roleOf(key)
 		if len(t.roles) < maxKeys && len(key) <= maxKey {
-			t.roles[key] = r
+			t.roles[strings.Clone(key)] = r // it may be a part of much more
 		}
 	}
 	return r

@@ -176,7 +176,11 @@ func (y *yamlList) endItem() {
 		return
 	}
 	y.t.number = y.first
-	if walkYAML(item, y.t) != nil {
+	quick, err := quickYAML(string(item), y.t)
+	if !quick {
+		err = walkYAML(item, y.t)
+	}
+	if err != nil {
 		y.c.begin(y.first)
 		y.c.reject(reasonUnparseable, string(bytes.TrimSpace(item[1:])), showLine)
 	}

@@ -119,7 +119,7 @@ func writers() []writer {
 		{name: "json", streamed: true, head: "[", between: ",", tail: "]", record: func(b *bytes.Buffer, p proxy) { b.WriteString(object(p)) }},
 		{name: "json-strings", streamed: true, head: "[", between: ",", tail: "]", record: func(b *bytes.Buffer, p proxy) { fmt.Fprintf(b, `"%s"`, p.hostport()) }},
 		{name: "json-nested", streamed: true, head: `{"total":1,"data":[`, between: ",", tail: "]}", record: func(b *bytes.Buffer, p proxy) { b.WriteString(object(p)) }},
-		{name: "yaml", head: "proxies:\n", record: func(b *bytes.Buffer, p proxy) {
+		{name: "yaml", streamed: true, head: "proxies:\n", record: func(b *bytes.Buffer, p proxy) {
 			fmt.Fprintf(b, "    - category: HTTPS\n      ip: %s\n      port: %d\n", p.addr, p.port)
 		}},
 		{name: "xml", streamed: true, head: "<Proxies>", tail: "</Proxies>", record: func(b *bytes.Buffer, p proxy) {
