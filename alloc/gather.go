@@ -95,7 +95,6 @@ func (g *gatherer) join(w *waiter) (lone bool, err error) {
 // what it sent did not run, it waits in the queue like them.
 func (g *gatherer) alone(ctx context.Context, w *waiter) {
 	defer g.handOver()
-	g.letJoin()
 	if picks := g.takeAlone(w); picks > 0 {
 		got, sent, err := g.sendOne(ctx, &picks, nil)
 		g.deliver(got, fateOf(err, sent), err)
