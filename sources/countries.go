@@ -5,7 +5,10 @@ import "strings"
 // isCountry says whether a text without a label is the name of a country, as
 // English lists write them. A word that is none may be a user or a password: what
 // a list says is shown.
-func isCountry(text string) bool { return countries[normal(text)] }
+func isCountry(text string) bool {
+	var room [maxName]byte
+	return countries[string(appendNormal(room[:0], text))]
+}
 
 // countries holds the names of ISO 3166-1 and what else the same are called,
 // written as normal does: without spaces, signs and letters that are not ASCII.

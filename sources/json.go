@@ -133,7 +133,7 @@ func (w *jsonWalk) key(name jsontext.Value) string {
 		return key
 	}
 	key := unquoted(name)
-	if len(w.keys) < maxKeys && len(key) <= maxKey {
+	if len(w.keys) < maxKeys && len(key) <= maxName {
 		w.keys[string(name)] = key
 	}
 	return key

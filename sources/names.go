@@ -81,21 +81,30 @@ func roleOf(name string) role {
 	return roleNone
 }
 
+// maxName bounds a name that stands for anything.
+const maxName = 64
+
 // normal takes from a name what writers of names do not agree on: capitals,
 // spaces and signs.
 func normal(name string) string {
-	if len(name) > 64 {
-		return ""
+	var room [maxName]byte
+	return string(appendNormal(room[:0], name))
+}
+
+// appendNormal is normal for a look into a map, which then takes no text to be made.
+func appendNormal(to []byte, name string) []byte {
+	if len(name) > maxName {
+		return to
 	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', isDigit(c):
+			to = append(to, c)
+		case c >= 'A' && c <= 'Z':
+			to = append(to, c+'a'-'A')
 		}
-		return -1
-	}, name)
+	}
+	return to
 }
 
 // protocols is what lists call protocols, written as normal does.
@@ -122,18 +131,27 @@ func claimsOf(text string) (named claims, known bool) {
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), " / ", "/"), "(S)", "/https")
 	if !strings.ContainsAny(text, ",;|+& ") { // one word, or joined by a slash
-		if named, known = protocols[normal(text)]; known && onlyWord(text) {
+		if named, known = protocolOf(text); known {
 			return named, true
 		}
 	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;|+&/ ", r) }) {
-		one, ok := protocols[normal(part)]
-		if !ok || !onlyWord(part) {
+		one, ok := protocolOf(part)
+		if !ok {
 			return 0, false
 		}
 		named |= one
 	}
 	return named, named != 0
+}
+
+func protocolOf(word string) (named claims, known bool) {
+	if !onlyWord(word) {
+		return 0, false
+	}
+	var room [maxName]byte
+	named, known = protocols[string(appendNormal(room[:0], word))]
+	return named, known
 }
 
 // onlyWord says whether a text is written with what names of protocols are: normal

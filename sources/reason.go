@@ -24,11 +24,12 @@ const (
 
 // reasonOf returns the reason of an error of proxyurl's parsers, "" for nil.
 func reasonOf(err error) Reason {
+	if err == nil {
+		return ""
+	}
 	var parse *proxyurl.ParseError
 	var forbidden *proxyurl.ForbiddenError
 	switch {
-	case err == nil:
-		return ""
 	case errors.As(err, &parse):
 		return Reason(parse.Reason)
 	case errors.As(err, &forbidden):

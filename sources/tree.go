@@ -62,12 +62,8 @@ const maxWaiting = 16
 // errDepth says that a document is nested deeper than any list.
 var errDepth = errors.New("nested too deep")
 
-// maxKeys bounds how many keys are kept with what they stand for, maxKey how long
-// such a key is.
-const (
-	maxKeys = 256
-	maxKey  = 64
-)
+// maxKeys bounds how many keys are kept with what they stand for.
+const maxKeys = 256
 
 func newTree(c *collector) *tree {
 	return &tree{c: c, formats: addressFormats(), roles: make(map[string]role)}
@@ -77,7 +73,7 @@ func (t *tree) role(key string) role {
 	r, ok := t.roles[key]
 	if !ok {
 		r = roleOf(key)
-		if len(t.roles) < maxKeys && len(key) <= maxKey {
+		if len(t.roles) < maxKeys && len(key) <= maxName {
 			t.roles[strings.Clone(key)] = r // it may be a part of much more
 		}
 	}

@@ -33,6 +33,9 @@ func quickYAML(item string, t *tree) (ok bool, err error) {
 		keys[n] = key
 		n, before = n+1, "  "
 	}
+	if n == 0 {
+		return false, nil
+	}
 	if err := t.open("", false); err != nil {
 		return true, err
 	}
@@ -44,7 +47,7 @@ func quickYAML(item string, t *tree) (ok bool, err error) {
 }
 
 func isQuickKey(key string) bool {
-	if key == "" || len(key) > maxKey || !isLetter(key[0]) || strings.EqualFold(key, "null") {
+	if key == "" || len(key) > maxName || !isLetter(key[0]) || strings.EqualFold(key, "null") {
 		return false
 	}
 	for i := range len(key) {
