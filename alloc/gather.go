@@ -213,7 +213,11 @@ func (g *gatherer) sendForAll() (got []Allocation, sent bool, err error) {
 	defer cancel()
 	g.mu.Lock()
 	g.callOff = cancel
+	nobody := len(g.queue) == 0 // they left meanwhile, and had nothing to call off
 	g.mu.Unlock()
+	if nobody {
+		return nil, false, nil
+	}
 	picks := 0
 	return g.sendOne(untilLatest{ctx, g}, &picks, func() { picks = g.take() })
 }

@@ -210,9 +210,18 @@ func TestGatherAllLeaveBeforeItIsSent(t *testing.T) {
 			_, err := pool.Allocate(ctx, 1)
 			return err
 		}
-		// What the sender does when the queue has emptied after it looked.
+		// The queue empties in the last moment: when there is a connection.
 		g := pool.gather
+		p.dial = func(n int64) error {
+			if n == 1 {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				g.queue, g.picks = nil, 0
+			}
+			return nil
+		}
 		g.latest, g.sending = time.Now().Add(time.Second), true
+		g.queue, g.picks = []*waiter{{deadline: g.latest, left: 1, done: make(chan struct{})}}, 1
 		g.pool.store.senders.start(func() {
 			got, sent, err := g.sendForAll()
 			g.deliver(got, fateOf(err, sent), err)
