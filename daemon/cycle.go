@@ -281,6 +281,9 @@ func (c *cycle) holdBack(items []*item) (frozenSince time.Time) {
 	for _, it := range items {
 		// Those that failed when the freeze began are not good any more; while it
 		// lasts, all members count.
+		if it.decision.AtOnce {
+			continue // it goes whatever the guard says
+		}
 		if it.wasGood || !c.frozen.IsZero() && it.isMember {
 			in.good++
 			if it.round.Verdict.State == probe.Fail {

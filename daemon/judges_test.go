@@ -35,6 +35,9 @@ func TestH3_WhenJudgesDieOrLieInMidSlice(t *testing.T) {
 		{name: "the second dies", second: isDead, passed: 5},
 		{name: "the first lies", first: tellsLies},
 		{name: "the second lies", second: tellsLies, passed: 5},
+		{name: "the first has another key for proxies", first: forges},
+		{name: "the second has another key for proxies", second: forges, passed: 5},
+		{name: "both have another key for proxies", first: forges, second: forges, failed: 5, retired: 5},
 		// What proxies suffer and controls do not looks like their fault: the guard is left.
 		{name: "both lie", first: tellsLies, second: tellsLies, failed: 5, held: 5},
 	} {

@@ -19,6 +19,7 @@ const (
 	tellsTruth mood = iota
 	isDead          // to everybody
 	tellsLies       // to proxies; controls hear the truth
+	forges          // to proxies: signs with another key
 )
 
 // rigJudge is a judge that signs. It counts who comes without a proxy: the lab's
@@ -44,6 +45,11 @@ func (j *rigJudge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if m := mood(j.mood.Load()); m == isDead || m == tellsLies && !direct {
 		http.Error(w, "not today", http.StatusInternalServerError)
+		return
+	}
+	if mood(j.mood.Load()) == forges && !direct {
+		other := judge.Handler{Key: judge.Key(judge.NewKeyText())}
+		other.ServeHTTP(w, req)
 		return
 	}
 	j.Handler.ServeHTTP(w, req)

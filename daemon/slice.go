@@ -58,8 +58,9 @@ func (c *cycle) slice(ctx context.Context, claimed []alloc.Claimed, members bool
 	if ctx.Err() != nil {
 		return c.release(ctx, items, at(time.Now()))
 	}
+	lies := c.liars(items)
 	well := func(judge string, capability probe.Capability) bool {
-		return before.well(judge, capability) && after.well(judge, capability)
+		return !lies[judge] && before.well(judge, capability) && after.well(judge, capability)
 	}
 	if _, missing, _ := c.plan(well); len(missing) > 0 {
 		return c.void(ctx, items, "after", missing)

@@ -47,6 +47,10 @@ func (q question) own(r response) (witness, error) {
 	default:
 		return witness{}, faultf(Tampered, "the judge's page with no answer of a judge in it: \"%s\"", start(text))
 	}
+	if again, err := json.Marshal(a); q.tls == nil && (err != nil || !bytes.Equal(again, text)) {
+		// Whatever else is in it, JSON has many ways to hide.
+		return witness{}, faultf(Tampered, "the judge's page with an answer that no judge writes so: \"%s\"", start(text))
+	}
 	if signed {
 		if err := a.Verify(q.judge.Key); err != nil {
 			return witness{}, faultf(Forged, "%v", err)

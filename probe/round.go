@@ -100,23 +100,26 @@ func (v *visit) askByAddress(ctx context.Context, a *ask, c *Check) {
 	}
 }
 
-// confirm has a member's failure looked at by another judge. What happened before a
-// judge came into play needs no other, and what is proven is not undone by one that
-// was treated better.
+// confirm has a member's failure looked at by another judge, and what breaks a rule of
+// safety whoever it is: where many at once do so to one judge alone, it is that judge
+// who is not what it was. What happened before a judge came into play needs no other.
+// Safety is not undone here by a judge who was treated better.
 func (v *visit) confirm(ctx context.Context, failed *ask) {
 	first := v.result.Outcome
-	if !v.job.Member || first.Class() != ClassProxy || v.result.Last().Stage == StageDial {
+	hostile := first.Class() == ClassSecurity
+	if !hostile && (!v.job.Member || first.Class() != ClassProxy) || v.result.Last().Stage == StageDial {
 		return
 	}
 	other := v.plan.another(failed.capability, []string{failed.judge.Name})
 	if other == nil {
 		return
 	}
-	switch second := v.ask(ctx, other); second.Class() {
-	case ClassOK:
-		v.result.Outcome = Disputed
-	case ClassProxy:
+	second := v.ask(ctx, other).Class()
+	switch {
+	case hostile, second == ClassProxy:
 		v.result.Outcome = first
+	case second == ClassOK:
+		v.result.Outcome = Disputed
 	}
 }
 

@@ -84,7 +84,7 @@ func TestJudgesAsked(t *testing.T) {
 		{"a member fails with one", []string{"a", "b"}, 0, "", true, broken("a"), Disputed, "a wrong_status, b ok", "a"},
 		{"a member fails with both", []string{"a", "b"}, 0, "", true, broken("a", "b"), WrongStatus, "a wrong_status, b wrong_status", "a"},
 		{"a member fails, no other is well", []string{"a", "b"}, 0, "a", true, broken("a"), WrongStatus, "a wrong_status", "a"},
-		{"a member is hostile", []string{"a", "b"}, 0, "", true, injects, Tampered, "a tampered", "a"},
+		{"a member is hostile", []string{"a", "b"}, 0, "", true, injects, Tampered, "a tampered, b ok", "a"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

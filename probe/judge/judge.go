@@ -119,6 +119,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asker netip.Add
 	if asker.IsValid() {
 		a.Address = asker.String()
 	}
+	a.clean() // what is read and written again is the same, byte for byte
 	if len(h.Key) > 0 {
 		a.Sign(h.Key)
 	}
