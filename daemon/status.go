@@ -107,9 +107,9 @@ func (d *Daemon) storeStatus() api.Store {
 	return st
 }
 
-// redactURL hides what of a URL may be a secret: its password, and its query,
-// where lists that are paid for have their key. That of a Unix socket names the
-// database of Redis.
+// redactURL hides what of a URL may be a secret: its user, of whom lists that are paid
+// for make a key, its password, and its query, where others have it. That of a Unix
+// socket names the database of Redis.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -119,7 +119,11 @@ func redactURL(text string) string {
 		u.RawQuery = "***"
 	}
 	u.Fragment = ""
-	return u.Redacted()
+	if u.User == nil {
+		return u.String()
+	}
+	u.User = nil
+	return strings.Replace(u.String(), "://", "://***@", 1)
 }
 
 func (d *Daemon) pool(ctx context.Context, name string) (api.Pool, error) {
