@@ -14,7 +14,8 @@ type head struct {
 }
 
 // newHead reads the names of a table's columns; nil where they are no names, or
-// name no address.
+// name no address. Where the only address that they name is no proxy's, such as
+// exit_ip, address is -1: without a head, each row would be taken for one.
 func newHead(names []string) *head {
 	h := &head{roles: make([]role, len(names)), names: names, spoken: make([]claims, len(names)), address: -1}
 	var has [roleDecoy + 1]int
@@ -47,6 +48,9 @@ func newHead(names []string) *head {
 	case spoken >= 2 && spoken == len(names):
 		h.address, h.formats = 0, addressFormats()
 		return h
+	case h.address < 0 && has[roleDecoy] > 0 && has[roleDecoy]+known >= 2:
+		h.spoken = nil
+		return h
 	}
 	return nil
 }
@@ -78,5 +82,5 @@ func (h *head) row(c *collector, number int, cells []string, f *fields) {
 
 // again says whether a row is the head once more, as at a table's end.
 func (h *head) again(cells []string) bool {
-	return h.address < len(cells) && roleOf(cells[h.address]) == h.roles[h.address]
+	return max(h.address, 0) < len(cells) && roleOf(cells[max(h.address, 0)]) == h.roles[max(h.address, 0)]
 }

@@ -197,7 +197,8 @@ func (p *htmlPage) endRow(t *htmlTable) {
 	switch {
 	case len(cells) == 0:
 	case t.head == nil:
-		if t.head = newHead(cells); t.head != nil {
+		if h := newHead(cells); h != nil && h.address >= 0 {
+			t.head = h
 			t.head.names = append([]string(nil), cells...) // cells are used again
 			p.heads++
 		}
