@@ -49,10 +49,10 @@ func TestH3_WhenJudgesDieOrLieInMidSlice(t *testing.T) {
 			if n := len(r.counts()); n != 5 {
 				t.Fatalf("%d members", n)
 			}
-			change := func() {
+			change := sync.OnceFunc(func() { // for which all questions wait
 				r.judges[0].set(test.first)
 				r.judges[1].set(test.second)
-			}
+			})
 			r.judges[0].turns.Store(&change)
 			if test.fails {
 				if err := r.lab.SetFailing("flaky", true); err != nil {
@@ -66,6 +66,7 @@ func TestH3_WhenJudgesDieOrLieInMidSlice(t *testing.T) {
 				t.Errorf("%d members, the cycle says %+v", len(r.counts()), c)
 			}
 			// When they are well again, so is everybody.
+			r.judges[0].turns.Store(nil)
 			r.judges[0].set(tellsTruth)
 			r.judges[1].set(tellsTruth)
 			if err := r.lab.SetFailing("flaky", false); err != nil {

@@ -27,7 +27,7 @@ const (
 type rigJudge struct {
 	judge.Handler
 	mood   atomic.Int32
-	turns  atomic.Pointer[func()] // called once, with the first question that comes through a proxy
+	turns  atomic.Pointer[func()] // called with each question that comes through a proxy, before it is answered
 	direct atomic.Int64           // questions that came without a proxy, whatever the mood
 }
 
@@ -40,7 +40,7 @@ func (j *rigJudge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	direct := fromHere.Contains(at.Addr())
 	if direct {
 		j.direct.Add(1)
-	} else if turn := j.turns.Swap(nil); turn != nil {
+	} else if turn := j.turns.Load(); turn != nil {
 		(*turn)()
 	}
 	if m := mood(j.mood.Load()); m == isDead || m == tellsLies && !direct {
