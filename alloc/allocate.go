@@ -29,29 +29,26 @@ func (p *Pool) Allocate(ctx context.Context, n int) ([]Allocation, error) {
 	return p.gather.allocate(ctx, n)
 }
 
-// allocations reads members and counts, one after the other. A count that is no whole number comes
-// as a text.
-func allocations(reply any) ([]Allocation, error) {
-	list, ok := reply.([]any)
-	if !ok || len(list)%2 != 0 {
-		return nil, fmt.Errorf("unexpected reply of type %T", reply)
-	}
-	if len(list) == 0 {
+// allocations reads what allocate.lua replies: members and the count that all have, or members each
+// with its count and an empty text behind them.
+func allocations(reply []string) ([]Allocation, error) {
+	if len(reply) == 0 {
 		return nil, nil
+	}
+	list, last := reply[:len(reply)-1], reply[len(reply)-1]
+	if last != "" {
+		out, count := make([]Allocation, len(list)), parseCount(last)
+		for i, member := range list {
+			out[i] = Allocation{Member: member, Count: count}
+		}
+		return out, nil
+	}
+	if len(list)%2 != 0 {
+		return nil, fmt.Errorf("unexpected reply of %d texts", len(reply))
 	}
 	out := make([]Allocation, len(list)/2)
 	for i := range out {
-		if out[i].Member, ok = list[2*i].(string); !ok {
-			return nil, fmt.Errorf("unexpected %T in the reply", list[2*i])
-		}
-		switch count := list[2*i+1].(type) {
-		case int64:
-			out[i].Count = count
-		case string:
-			out[i].Count = parseCount(count)
-		default:
-			return nil, fmt.Errorf("unexpected %T in the reply", count)
-		}
+		out[i] = Allocation{Member: list[2*i], Count: parseCount(list[2*i+1])}
 	}
 	return out, nil
 }

@@ -29,6 +29,8 @@ type gatherer struct {
 	batch   []part             // what is under way
 	latest  time.Time          // the latest deadline that anybody has who is in batch, or was in queue
 	callOff context.CancelFunc // for what is not under way yet
+
+	free sync.Pool // of *waiter: those whose answer was taken
 }
 
 // waiter is one request. What may change is under the gatherer's mutex.
@@ -40,7 +42,7 @@ type waiter struct {
 	got      []Allocation
 	err      error         // why it got no more; of one that waits, why it still does
 	gone     bool          // it is answered
-	done     chan struct{} // closed when it is
+	done     chan struct{} // has one place, for the word that it is
 }
 
 // part is what a waiter has in one script.
@@ -49,11 +51,19 @@ type part struct {
 	n int
 }
 
-func (g *gatherer) allocate(ctx context.Context, n int) ([]Allocation, error) {
-	ctx, cancel := withBudget(ctx)
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	w := &waiter{deadline: deadline, left: n, done: make(chan struct{})}
+func (g *gatherer) allocate(ctx context.Context, n int) (got []Allocation, err error) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = withBudget(ctx)
+		defer cancel()
+		deadline, _ = ctx.Deadline()
+	}
+	w, _ := g.free.Get().(*waiter)
+	if w == nil {
+		w = &waiter{done: make(chan struct{}, 1)}
+	}
+	w.deadline, w.left = deadline, n
 	lone, err := g.join(w)
 	if lone {
 		g.alone(ctx, w)
@@ -61,15 +71,18 @@ func (g *gatherer) allocate(ctx context.Context, n int) ([]Allocation, error) {
 	if err == nil {
 		select {
 		case <-w.done:
+			got, err = w.got, w.err
+			*w = waiter{done: w.done}
+			g.free.Put(w)
 		case <-ctx.Done():
 			g.leave(ctx, w)
+			got, err = w.got, w.err
 		}
-		err = w.err
 	}
 	if err != nil {
 		err = fmt.Errorf("%s in pool %s: %w", g.pool.store.scripts.allocate.name, g.pool.name, err)
 	}
-	return w.got, err
+	return got, err
 }
 
 // join puts a request in the queue, and sees to it that somebody sends: the request itself, where it
@@ -159,7 +172,7 @@ func (g *gatherer) finish(w *waiter, err error) {
 		w.left = 0
 	}
 	w.err, w.gone = err, true
-	close(w.done)
+	w.done <- struct{}{} // from here on it is its owner's
 	if len(g.queue) == 0 && len(g.batch) == 0 && g.callOff != nil {
 		g.callOff() // nobody waits for it any more
 	}
@@ -231,7 +244,8 @@ func (g *gatherer) sendOne(ctx context.Context, picks *int, before func()) (got 
 	if err != nil {
 		return nil, sent, err
 	}
-	got, err = allocations(reply)
+	list, _ := reply.([]string)
+	got, err = allocations(list)
 	return got, sent, err
 }
 
@@ -306,11 +320,14 @@ func (g *gatherer) deliver(got []Allocation, f fate, err error) (again bool) {
 	}
 	for _, p := range g.batch {
 		some := min(p.n, len(got))
-		if !p.gone {
+		if !p.gone && p.got == nil {
+			p.got = got[:some:some]
+		} else if !p.gone {
 			p.got = append(p.got, got[:some]...)
 		}
 		got = got[some:]
 		switch {
+		case p.gone:
 		case f != fateNone:
 			g.finish(p.waiter, f.wrap(err))
 		case p.left == 0, some == 0: // an empty pool has no more

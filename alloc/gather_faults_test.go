@@ -221,7 +221,7 @@ func TestGatherAllLeaveBeforeItIsSent(t *testing.T) {
 			return nil
 		}
 		g.latest, g.sending = time.Now().Add(time.Second), true
-		g.queue, g.picks = []*waiter{{deadline: g.latest, left: 1, done: make(chan struct{})}}, 1
+		g.queue, g.picks = []*waiter{{deadline: g.latest, left: 1, done: make(chan struct{}, 1)}}, 1
 		g.pool.store.senders.start(func() {
 			got, sent, err := g.sendForAll()
 			g.deliver(got, fateOf(err, sent), err)

@@ -18,10 +18,12 @@ import (
 func (c *peerConn) allocate(from int64) {
 	c.peer.runs.Add(1)
 	n := c.picks()
-	c.say(fmt.Sprintf("*%d\r\n", 2*n))
+	c.say(fmt.Sprintf("*%d\r\n", 2*n+1))
 	for i := range n {
-		c.say(fmt.Sprintf("$10\r\nhttp://a:1\r\n:%d\r\n", from+i))
+		count := strconv.FormatInt(from+i, 10)
+		c.say(fmt.Sprintf("$10\r\nhttp://a:1\r\n$%d\r\n%s\r\n", len(count), count))
 	}
+	c.say("$0\r\n\r\n")
 }
 
 // picks is how many allocations a script asks for.

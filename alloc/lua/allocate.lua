@@ -6,26 +6,19 @@
 -- KEYS[1]  zset  eligible: member URL -> count
 -- KEYS[2]  hash  meta; looked at only when the set is empty
 -- ARGV[1]  how many, a whole number from 1 to 500
--- Reply:   member, count after, member, count after, ... in the order of allocation; empty when the
---          pool is empty. Counts are integers, and strings where a count is none or beyond 2^52
+-- Reply:   what was allocated, in that order, as strings: where all have one count afterwards, the
+--          members and then that count; else member, count, member, count, ... and then an empty
+--          string. Empty when the pool is empty
 -- Errors:  POOLLOST  the set and meta are both gone: the pool was never made, or it was lost
 --          WRONGTYPE KEYS[1] is no sorted set
 --          BADARG    ARGV[1] is out of range
 -- Twice:   allocates again. A caller that does not know whether it ran must not run it again.
--- Cost:    O(log(members) + n), one read and one write, whatever n is
+-- Cost:    O(log(members) + n); one read and one write, whatever n is, and where n is not 1, two
+--          looks at a score or a second read
 
 local n = tonumber(ARGV[1])
 if not n or n < 1 or n > 500 or n ~= math.floor(n) then
   return redis.error_reply('BADARG n is not a whole number from 1 to 500')
-end
-
--- Read: n picks can touch no more than the n lowest members.
-local low = redis.call('ZRANGE', KEYS[1], 0, n - 1, 'WITHSCORES')
-if #low == 0 then
-  if redis.call('EXISTS', KEYS[2]) == 0 then
-    return redis.error_reply('POOLLOST the pool has neither members nor meta')
-  end
-  return {}
 end
 
 -- Counts that others wrote may be infinite, which not every Lua reads.
@@ -35,18 +28,50 @@ local function number(text)
   return tonumber(text)
 end
 
--- Mostly the n lowest have one count: then each is picked once, in the order as read.
-local total = #low / 2
-local lowest = number(low[2])
-if total == n and low[2] == low[2 * n] and lowest % 1 == 0 and lowest > -2^52 and lowest < 2^52 then
-  local write, count = {}, lowest + 1
-  local text = string.format('%.0f', count)
-  for i = 1, 2 * n, 2 do
-    write[i], write[i + 1] = text, low[i]
-    low[i + 1] = count
+local function whole(count)
+  return count % 1 == 0 and count > -2^52 and count < 2^52
+end
+
+-- Read: n picks can touch no more than the n lowest members.
+local low
+if n > 1 then
+  low = redis.call('ZRANGE', KEYS[1], 0, n - 1)
+else
+  low = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+end
+if #low == 0 then
+  if redis.call('EXISTS', KEYS[2]) == 0 then
+    return redis.error_reply('POOLLOST the pool has neither members nor meta')
   end
-  redis.call('ZADD', KEYS[1], 'XX', unpack(write))
-  return low
+  return {}
+end
+
+if n == 1 then
+  local count = number(low[2])
+  if whole(count) then
+    local text = string.format('%.0f', count + 1)
+    redis.call('ZADD', KEYS[1], 'XX', text, low[1])
+    low[2] = text
+    return low
+  end
+else
+  -- Mostly the n lowest have one count: then each is picked once, in the order as read. The first
+  -- and the last score tell, and cost less than all of them.
+  local text = redis.call('ZSCORE', KEYS[1], low[1])
+  if #low == n and text == redis.call('ZSCORE', KEYS[1], low[n]) then
+    local count = number(text)
+    if whole(count) then
+      text = string.format('%.0f', count + 1)
+      local write = {}
+      for i = 1, n do
+        write[2 * i - 1], write[2 * i] = text, low[i]
+      end
+      redis.call('ZADD', KEYS[1], 'XX', unpack(write))
+      low[n + 1] = text
+      return low
+    end
+  end
+  low = redis.call('ZRANGE', KEYS[1], 0, n - 1, 'WITHSCORES')
 end
 
 -- Lua's own < on strings goes by the server's locale, the sorted set by bytes.
@@ -71,11 +96,11 @@ end
 local read_member, read_count = {}, {}
 local exact = true
 local last_text, last_count
-for i = 1, total do
+for i = 1, #low / 2 do
   local text = low[2 * i]
   if text ~= last_text then -- most have the same
     last_text, last_count = text, number(text)
-    exact = exact and last_count % 1 == 0 and last_count > -2^52 and last_count < 2^52
+    exact = exact and whole(last_count)
   end
   read_member[i], read_count[i] = low[2 * i - 1], last_count
 end
@@ -106,7 +131,7 @@ for pick = 1, n do
   b = bumped_count[bumped_at]
   changed[member] = count
   reply[2 * pick - 1] = member
-  reply[2 * pick] = exact and count or string.format('%.17g', count)
+  reply[2 * pick] = string.format('%.17g', count)
 end
 
 -- Write: in one command. XX, because an allocation never adds a member.
@@ -122,4 +147,5 @@ for i = 1, read_at - 1 do
   write[2 * i] = member
 end
 redis.call('ZADD', KEYS[1], 'XX', unpack(write))
+reply[2 * n + 1] = ''
 return reply
