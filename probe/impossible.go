@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"evenpool/sources/proxyurl"
 )
+
+// leastLatency is less than a connection takes on loopback.
+const leastLatency = 10 * time.Microsecond
 
 // Means are what a pool can find out with.
 type Means struct {
@@ -66,6 +70,9 @@ func (r Rules) Impossible(m Means) (why []Reason) {
 	no(allIn(r.ExitCountries, r.NotCountries), ruleExitCountries, "all of them are among not_countries")
 	no(allIn(r.ExitASNs, r.NotASNs), ruleExitASNs, "all of them are among not_asns")
 	no(r.MaxExitChanges != nil && *r.MaxExitChanges < 0, ruleMaxExitChanges, "an exit cannot change less than never")
+	for _, limit := range []time.Duration{r.MaxLatency.Connect, r.MaxLatency.FirstByte, r.MaxLatency.Total} {
+		no(limit > 0 && limit < leastLatency, ruleMaxLatency, "no network answers within %s; a limit is at least %s", limit, leastLatency)
+	}
 	no(r.MinSuccess.Percent > 100, ruleMinSuccess, "%d%% is more than all rounds", r.MinSuccess.Percent)
 	var names []string
 	for _, j := range m.Judges {
@@ -84,19 +91,16 @@ func (j JudgeMeans) shows(c Capability) bool { return c == HTTP && j.HTTP || c =
 
 // impossibleAddresses is about what needs no probe.
 func (r Rules) impossibleAddresses(m Means, no func(bool, string, string, ...any)) {
-	in := func(list []netip.Prefix, p netip.Prefix) bool {
-		return slices.ContainsFunc(list, func(outer netip.Prefix) bool {
-			return outer.Bits() <= p.Bits() && outer.Contains(p.Addr())
-		})
-	}
 	excluded, forbidden := len(r.Networks) > 0, len(r.Networks) > 0
 	for _, p := range r.Networks {
-		excluded = excluded && in(r.NotNetworks, p)
+		excluded = excluded && covered(r.NotNetworks, p)
 		forbidden = forbidden && neverDialled(p) && !slices.ContainsFunc(m.Allow, p.Overlaps)
 	}
 	no(excluded, ruleNetworks, "all of them are within not_networks")
 	no(forbidden, ruleNetworks, "none of them may be dialled: they are not public, and no source of the pool has them in allow_addresses")
-	no(in(r.NotNetworks, netip.MustParsePrefix("0.0.0.0/0")) && in(r.NotNetworks, netip.MustParsePrefix("::/0")),
+	// Of IPv6, nothing else is public.
+	dialled := append([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("2000::/3")}, m.Allow...)
+	no(!slices.ContainsFunc(dialled, func(p netip.Prefix) bool { return !covered(r.NotNetworks, p) }),
 		ruleNotNetworks, "every address is within them")
 	never := len(r.Ports) > 0 && len(m.Allow) == 0
 	for _, p := range r.Ports {
@@ -105,6 +109,25 @@ func (r Rules) impossibleAddresses(m Means, no func(bool, string, string, ...any
 		}
 	}
 	no(never, rulePorts, "a list that names %s is not believed: other services are there", ports(r.Ports))
+}
+
+// covered says whether all of p is within the prefixes of a list together, such as a
+// network whose two halves are there.
+func covered(list []netip.Prefix, p netip.Prefix) bool {
+	inside := false
+	for _, outer := range list {
+		if outer.Bits() <= p.Bits() && outer.Contains(p.Addr()) {
+			return true
+		}
+		inside = inside || p.Overlaps(outer)
+	}
+	if !inside {
+		return false
+	}
+	upper := p.Addr().AsSlice()
+	upper[p.Bits()/8] |= 0x80 >> (p.Bits() % 8)
+	second, _ := netip.AddrFromSlice(upper)
+	return covered(list, netip.PrefixFrom(p.Addr(), p.Bits()+1)) && covered(list, netip.PrefixFrom(second, p.Bits()+1))
 }
 
 // neverDialled says whether all of a prefix is of one kind that is not public; of one

@@ -61,6 +61,10 @@ func badConfigs() []badConfig {
 			`8:48: sources[0].allow_addresses[2]: "::ffff:127.0.0.1": expected an address or a prefix, such as 127.0.0.1 or 10.0.0.0/8`,
 			`8:68: sources[0].allow_addresses[3]: "fe80::1%eth0": expected an address or a prefix, such as 127.0.0.1 or 10.0.0.0/8`,
 		}},
+		{"allow-addresses-of-judges-and-targets", []string{
+			`5:22: judges[0].allow_addresses: "127.0.0.1": expected a list; write it in [ ]`,
+			`12:23: targets[0].allow_addresses[0]: "10.0.0.0/99": expected an address or a prefix, such as 127.0.0.1 or 10.0.0.0/8`,
+		}},
 		{"anonymity-unknown", []string{`11:18: pools[0].eligibility.anonymity: "elit": expected one of transparent, anonymous, elite`}},
 		{"asns", []string{
 			`11:19: pools[0].eligibility.exit_asns[0]: "AS3320": expected the number alone; write 3320`,
@@ -79,6 +83,7 @@ func badConfigs() []badConfig {
 			`11:32: pools[0].eligibility.exit_countries[2]: "Germany": expected a country's code of two capitals (ISO 3166-1), such as DE`,
 			`12:23: pools[0].eligibility.not_countries[0]: "": expected a country's code of two capitals (ISO 3166-1), such as DE`,
 			`12:27: pools[0].eligibility.not_countries[1]: "D1": expected a country's code of two capitals (ISO 3166-1), such as DE`,
+			`12:31: pools[0].eligibility.not_countries[2]: "ZZ": is no country's code in ISO 3166-1`,
 		}},
 		{"dials-range", []string{`1:23: max_dials_per_second: 100001: expected a whole number from 0 to 100000`}},
 		{"directive", []string{`1:1: directives are not read; remove the line`}},
@@ -88,6 +93,7 @@ func badConfigs() []badConfig {
 		{"duration-too-long", []string{`11:16: pools[0].probe.timeout: "6m": expected a duration from 100ms to 5m`}},
 		{"duration-without-unit", []string{`11:16: pools[0].probe.timeout: 8: a duration needs a unit; write 8s or 8m`}},
 		{"echo-and-expect", []string{`5:12: judges[0].echo: is for another kind of judge than expect; write one of the two`}},
+		{"echo-headers", []string{`4:47: judges[0].echo.headers: expected a single value`}},
 		{"echo-incomplete", []string{
 			`5:5: judges[0].echo.address: is missing; write where the asker's address stands, such as origin or REMOTE_ADDR`,
 			`5:5: judges[0].echo.format: is missing; write json or env`,
@@ -167,6 +173,14 @@ func badConfigs() []badConfig {
 		{"judge-without-url", []string{`2:5: judges[0].http: is missing, and so is https; write at least one`}},
 		{"key-file-and-echo", []string{`5:15: judges[0].key_file: "/etc/evenpool/judge.key": has no use with echo: only evenpool judge signs; remove one of the two`}},
 		{"key-file-and-expect", []string{`5:15: judges[0].key_file: "/etc/evenpool/judge.key": has no use with expect: a page signs nothing; remove one of the two`}},
+		{"keys-of-a-pool", []string{
+			`10:28: pools[0].probe.confirm_after: "11m": expected a duration from 0s to 10m`,
+			`10:48: pools[0].probe.proxy_ca_file: 7: expected a text; write it in quotes: "7"`,
+			`11:25: pools[0].guard.max_freeze: "-1s": expected a duration from 0s to 43800h`,
+			`12:32: pools[0].allocation.forget_after: "7d": expected a duration with a unit, such as 8s, 5m or 168h`,
+			`13:32: pools[0].eligibility.banned_file: 9: expected a text; write it in quotes: "9"`,
+			`13:61: pools[0].eligibility.max_latency.first_byte: 1: a duration needs a unit; write 1s or 1m`,
+		}},
 		{"key-without-value", []string{`11:7: pools[0].probe.schedule: has no value; write one or remove the key`}},
 		{"latency-keys", []string{
 			`11:30: pools[0].eligibility.max_latency.connect: "6m": expected a duration from 0s to 5m`,
@@ -275,6 +289,7 @@ func badConfigs() []badConfig {
 		{"source-proxy-port", []string{`8:12: sources[0].proxy: "http://***@proxy.example.org": has no sound host and port; write http://HOST:PORT`}},
 		{"source-proxy-scheme", []string{`8:12: sources[0].proxy: "socks4://***@proxy.example.org:1080": expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT`}},
 		{"source-proxy-without-scheme", []string{`8:12: sources[0].proxy: "***@proxy.example.org:1080": expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT`}},
+		{"source-schedule", []string{`8:15: sources[0].schedule: "hourly": expected 5 fields (minute hour day month weekday)`}},
 		{"source-url-file-slashes", []string{`7:10: sources[0].url: "file://etc/evenpool/extra.txt": a file's address has three slashes: file:///PATH`}},
 		{"source-url-host", []string{`7:10: sources[0].url: "https:///http.txt": has no sound host and port; write https://HOST/PATH`}},
 		{"source-url-missing", []string{`6:5: sources[0].url: is missing; write where the list is`}},
@@ -308,6 +323,10 @@ func badConfigs() []badConfig {
 		{"target-unknown", []string{`14:25: pools[0].eligibility.require_targets[0]: "shp": is not one of the targets; did you mean shop?`}},
 		{"target-url-missing", []string{`6:5: targets[0].url: is missing; write the page that is asked for`}},
 		{"text-expected", []string{`9:11: pools[0].name: 5: expected a text; write it in quotes: "5"`}},
+		{"texts-expected", []string{
+			`2:13: redis.username: 5: expected a text; write it in quotes: "5"`,
+			`4:3: geoip.asn: expected a single value`,
+		}},
 		{"timeout-not-below-interval", []string{`12:16: pools[0].probe.timeout: "60s": is not shorter than the schedule's interval of 1m; shorten it or probe less often`}},
 		{"unknown-judge", []string{`10:14: pools[0].judges[0]: "yours": is not one of the judges: mine`}},
 		{"unknown-key-far", []string{`1:1: nonsense: unknown key; the keys here are redis, socket, state_dir, max_dials_per_second, geoip, judges, targets, sources, pools`}},

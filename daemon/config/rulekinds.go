@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,7 +97,7 @@ func ports() kind[probe.PortRange] {
 	}
 }
 
-// country reads a code of ISO 3166-1 by its form.
+// country reads a code of ISO 3166-1.
 func country() kind[string] {
 	return kind[string]{
 		read: func(v scalar) (string, error) {
@@ -108,6 +109,8 @@ func country() kind[string] {
 				return "", errors.New("is not in ISO 3166-1; write GB")
 			case upper != v.text:
 				return "", fmt.Errorf("expected capitals; write %s", upper)
+			case !slices.Contains(strings.Fields(countries), upper):
+				return "", errors.New("is no country's code in ISO 3166-1")
 			}
 			return upper, nil
 		},
