@@ -9,7 +9,7 @@ SYSCONFDIR ?= /etc
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe bench-sources install clean help
+.PHONY: build demo test lint format-check vet staticcheck bench bench-alloc bench-probe bench-sources promises install clean help
 .NOTPARALLEL: # measurements side by side would measure one another
 
 build: ## build bin/evenpool, a static binary
@@ -48,6 +48,9 @@ bench-probe: ## probing beside a bare prober, against a lab of 10,000, each figu
 
 bench-sources: ## parsing and its memory, offering to Redis, each against its bar; fails where one is missed
 	@EVENPOOL_TEST_STORE=server .ci/with-redis.sh go run ./sources/bench $(ARGS)
+
+promises: ## each promise that evenpool makes, with the tests that hold it; fails where one has none
+	@.ci/promises.sh
 
 install: ## binary, unit, sysusers, example: PREFIX=/usr/local DESTDIR=; starts nothing
 	@[ -x bin/evenpool ] || $(MAKE) build

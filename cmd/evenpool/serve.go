@@ -22,7 +22,8 @@ func serveCommand() *cli.Command {
 		Name:      "serve",
 		Usage:     "run the daemon: read lists, probe, keep the pools, answer workers",
 		ArgsUsage: " ",
-		Description: `Runs until it gets SIGTERM or SIGINT, and logs to standard error.
+		Description: `Runs until it gets SIGTERM or SIGINT, and logs to standard error; in the journal with
+priorities. The same warning is written once a minute, then with how often it came.
 
 Examples:
    evenpool serve
@@ -40,6 +41,7 @@ Examples:
 			if err != nil {
 				return err
 			}
+			defer tellRepeats(log)
 			cfg, err := loadConfig(c.String("config"), c.App.ErrWriter)
 			if err != nil {
 				return err
@@ -121,20 +123,4 @@ func configDefaults() config.Defaults {
 		d.StateDir = filepath.Join(dir, "evenpool")
 	}
 	return d
-}
-
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	var options slog.HandlerOptions
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, usageError("--log-level %s: unknown level; use debug, info, warn or error", level)
-	}
-	options.Level = least
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, &options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, &options)), nil
-	}
-	return nil, usageError("--log-format %s: unknown format; use text or json", format)
 }
