@@ -59,6 +59,7 @@ var (
 type routes struct {
 	backend backend
 	log     *slog.Logger
+	handler http.Handler
 
 	mu       sync.Mutex
 	failure  string // the last error that was logged, and when
@@ -89,8 +90,8 @@ func (rt *routes) list() []route {
 	}
 }
 
-// newRoutes gives the handler for all requests of the socket.
-func newRoutes(b backend, log *slog.Logger) http.Handler {
+// newRoutes gives what answers all requests of the socket.
+func newRoutes(b backend, log *slog.Logger) *routes {
 	rt := &routes{backend: b, log: log}
 	byPath := map[string][]route{}
 	for _, r := range rt.list() {
@@ -101,24 +102,28 @@ func newRoutes(b backend, log *slog.Logger) http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { rt.serve(w, r, list) })
 	}
 	mux.HandleFunc("/", rt.notFound)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := limitBody(w, r); err != nil {
-			rt.writeError(w, r, rt.errorOf(r, err))
-			return
-		}
-		if overLimit(r.Context()) {
-			w.Header().Set("Connection", "close")
-			rt.writeError(w, r, tooManyConns())
-			return
-		}
-		// The mux would answer such a path with a redirect, which no client of a
-		// socket expects.
-		if path.Clean(r.URL.Path) != r.URL.Path {
-			rt.notFound(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+	rt.handler = mux
+	return rt
+}
+
+// ServeHTTP answers a request that came through net/http.
+func (rt *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := limitBody(w, r); err != nil {
+		rt.send(w, rt.failed(r.Context(), askedOf(r), err))
+		return
+	}
+	if overLimit(r.Context()) {
+		w.Header().Set("Connection", "close")
+		rt.send(w, rt.refused(tooManyConns()))
+		return
+	}
+	// The mux would answer such a path with a redirect, which no client of a
+	// socket expects.
+	if path.Clean(r.URL.Path) != r.URL.Path {
+		rt.notFound(w, r)
+		return
+	}
+	rt.handler.ServeHTTP(w, r)
 }
 
 // serve answers a request for a known path.
@@ -134,15 +139,16 @@ func (rt *routes) serve(w http.ResponseWriter, r *http.Request, list []route) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			rt.panicked(w, r, p)
+			// Nothing is written before a handler has returned, so the answer is still open.
+			rt.send(w, rt.panicked(askedOf(r), p))
 		}
 	}()
 	rep, err := rt.call(w, r, list[i])
 	if err != nil {
-		rt.writeError(w, r, rt.errorOf(r, err))
+		rt.send(w, rt.failed(r.Context(), askedOf(r), err))
 		return
 	}
-	rt.write(w, r, rep)
+	rt.send(w, rt.answer(r.Context(), askedOf(r), rep))
 }
 
 // call reads the request and has it answered within its budget.
@@ -184,8 +190,8 @@ func answerTime(budget time.Duration) time.Duration {
 }
 
 func (rt *routes) notFound(w http.ResponseWriter, r *http.Request) {
-	rt.writeError(w, r, &api.Error{Code: api.CodeNotFound,
-		Message: "no such path: " + proxyurl.Escape(r.URL.Path, 100) + "; all begin with /v1/"})
+	rt.send(w, rt.refused(&api.Error{Code: api.CodeNotFound,
+		Message: "no such path: " + proxyurl.Escape(r.URL.Path, 100) + "; all begin with /v1/"}))
 }
 
 func (rt *routes) wrongMethod(w http.ResponseWriter, r *http.Request, list []route) {
@@ -198,6 +204,6 @@ func (rt *routes) wrongMethod(w http.ResponseWriter, r *http.Request, list []rou
 	}
 	allow := strings.Join(methods, ", ")
 	w.Header().Set("Allow", allow)
-	rt.writeError(w, r, &api.Error{Code: api.CodeBadRequest, Status: http.StatusMethodNotAllowed,
-		Message: proxyurl.Escape(r.Method, 20) + " is not for this path; use " + allow})
+	rt.send(w, rt.refused(&api.Error{Code: api.CodeBadRequest, Status: http.StatusMethodNotAllowed,
+		Message: proxyurl.Escape(r.Method, 20) + " is not for this path; use " + allow}))
 }

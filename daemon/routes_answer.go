@@ -26,9 +26,19 @@ const (
 // maxMessage bounds the text of an error, in bytes.
 const maxMessage = 400
 
+// asked is what is told of a request in its answer.
+type asked struct {
+	method, path string
+	pool, source string // "" when the path names none
+}
+
+func askedOf(r *http.Request) asked {
+	return asked{r.Method, r.URL.Path, r.PathValue("pool"), r.PathValue("source")}
+}
+
 // errorOf turns what a handler returned into what is written. An error that has
 // no code of its own is a bug of ours, and logged.
-func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
+func (rt *routes) errorOf(ctx context.Context, q asked, err error) *api.Error {
 	text := proxyurl.Escape(err.Error(), maxMessage)
 	if own := (*api.Error)(nil); errors.As(err, &own) {
 		return own
@@ -36,10 +46,10 @@ func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
 	switch {
 	case errors.Is(err, errUnknownPool):
 		return &api.Error{Code: api.CodeUnknownPool, Message: fmt.Sprintf("no pool %s; configured: %s",
-			proxyurl.Escape(r.PathValue("pool"), 40), listNames(rt.backend.poolNames()))}
+			proxyurl.Escape(q.pool, 40), listNames(rt.backend.poolNames()))}
 	case errors.Is(err, errUnknownSource):
 		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("no source %s; configured: %s",
-			proxyurl.Escape(r.PathValue("source"), 40), listNames(rt.sourceNames(r.Context())))}
+			proxyurl.Escape(q.source, 40), listNames(rt.sourceNames(ctx)))}
 	case errors.Is(err, errBusy), errors.Is(err, alloc.ErrBusy):
 		return &api.Error{Code: api.CodeBusy, Message: text, RetryAfter: busyRetry}
 	case errors.Is(err, alloc.ErrPoolLost):
@@ -49,12 +59,12 @@ func (rt *routes) errorOf(r *http.Request, err error) *api.Error {
 	// What follows is not known to have been left undone. If nothing can have
 	// been done, the caller may simply ask again.
 	case errors.Is(err, alloc.ErrOutcomeUnknown), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		if r.Method == http.MethodPost {
+		if q.method == http.MethodPost {
 			return &api.Error{Code: api.CodeOutcomeUnknown, Message: text}
 		}
 		return &api.Error{Code: api.CodeUnavailable, Message: text, RetryAfter: unavailableRetry}
 	}
-	rt.logFailure(r, text)
+	rt.logFailure(q, text)
 	return internalError()
 }
 
@@ -68,14 +78,14 @@ func (rt *routes) sourceNames(ctx context.Context) (names []string) {
 
 // logFailure logs an error that comes with every request, as a broken pool
 // brings one, once a minute.
-func (rt *routes) logFailure(r *http.Request, text string) {
+func (rt *routes) logFailure(q asked, text string) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if text == rt.failure && time.Since(rt.failedAt) < time.Minute {
 		return
 	}
 	rt.failure, rt.failedAt = text, time.Now()
-	rt.log.Error("request failed", "method", r.Method, "path", proxyurl.Escape(r.URL.Path, 100), "error", text)
+	rt.log.Error("request failed", "method", q.method, "path", proxyurl.Escape(q.path, 100), "error", text)
 }
 
 // badRequest says what is wrong with a request and what to write instead. The
@@ -88,64 +98,78 @@ func internalError() *api.Error {
 	return &api.Error{Code: api.CodeInternal, Message: "internal error; the daemon's log says more"}
 }
 
-// panicked answers for a handler that panicked. Nothing is written before a
-// handler has returned, so the answer is still open.
-func (rt *routes) panicked(w http.ResponseWriter, r *http.Request, p any) {
+// panicked gives the answer for a handler that panicked.
+func (rt *routes) panicked(q asked, p any) answer {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	rt.log.Error("request panicked", "method", r.Method, "path", proxyurl.Escape(r.URL.Path, 100),
+	rt.log.Error("request panicked", "method", q.method, "path", proxyurl.Escape(q.path, 100),
 		"panic", proxyurl.Escape(fmt.Sprint(p), maxMessage), "stack", string(debug.Stack()))
-	rt.writeError(w, r, internalError())
+	return rt.refused(internalError())
 }
 
-// write sends an answer.
-func (rt *routes) write(w http.ResponseWriter, r *http.Request, rep reply) {
-	status := rep.status
-	if status == 0 {
-		status = http.StatusOK
+// answer is what is written to a client: all that differs from one to the next.
+type answer struct {
+	status     int
+	kind       string // Content-Type; "" where there is no body
+	body       []byte
+	retryAfter int64 // seconds; 0: not said
+}
+
+// answer gives what is written for a successful reply.
+func (rt *routes) answer(ctx context.Context, q asked, rep reply) answer {
+	a := answer{status: rep.status}
+	if a.status == 0 {
+		a.status = http.StatusOK
 	}
 	switch {
+	case rep.written != nil:
+		a.kind, a.body = typeJSON, rep.written
 	case rep.json != nil:
 		body, err := encode(rep.json)
 		if err != nil {
-			rt.writeError(w, r, rt.errorOf(r, err))
-			return
+			return rt.failed(ctx, q, err)
 		}
-		rt.send(w, status, "application/json", body)
+		a.kind, a.body = typeJSON, body
 	case rep.text != "":
-		rt.send(w, status, "text/plain; charset=utf-8", []byte(rep.text))
-	default:
-		rt.send(w, status, "", nil)
+		a.kind, a.body = "text/plain; charset=utf-8", []byte(rep.text)
 	}
+	return a
 }
 
-// writeError sends an error: the one place where an envelope is written.
-func (rt *routes) writeError(w http.ResponseWriter, r *http.Request, e *api.Error) {
+const typeJSON = "application/json"
+
+// failed gives what is written for an error that a handler returned.
+func (rt *routes) failed(ctx context.Context, q asked, err error) answer {
+	return rt.refused(rt.errorOf(ctx, q, err))
+}
+
+// refused gives what is written for an error: the one place where an envelope is.
+func (rt *routes) refused(e *api.Error) answer {
 	body, err := encode(e)
 	if err != nil {
-		rt.log.Error("error not encoded", "path", proxyurl.Escape(r.URL.Path, 100), "error", err)
+		rt.log.Error("error not encoded", "code", string(e.Code), "error", err)
 	}
-	status := e.Status
-	if status == 0 {
-		status = e.Code.Status()
+	a := answer{status: e.Status, kind: typeJSON, body: body, retryAfter: int64((e.RetryAfter + time.Second - 1) / time.Second)}
+	if a.status == 0 {
+		a.status = e.Code.Status()
 	}
-	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
-	rt.send(w, status, "application/json", body)
+	return a
 }
 
-func (rt *routes) send(w http.ResponseWriter, status int, contentType string, body []byte) {
+// send writes an answer through net/http; front.append writes the same bytes.
+func (rt *routes) send(w http.ResponseWriter, a answer) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	if contentType != "" {
-		h.Set("Content-Type", contentType)
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+	if a.kind != "" {
+		h.Set("Content-Type", a.kind)
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone is no news
+	if a.retryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(a.retryAfter, 10))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a client that has gone is no news
 }
 
 // encode writes JSON in one line, and <, > and & as they are.
@@ -157,4 +181,44 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// appendOne writes one allocation as encode writes it, which takes several times as long.
+func appendOne(b []byte, a alloc.Allocation) []byte {
+	b = append(b, `{"proxy":`...)
+	b = appendString(b, a.Member)
+	if a.Count != 0 {
+		b = append(b, `,"count":`...)
+		b = strconv.AppendInt(b, a.Count, 10)
+	}
+	return append(b, "}\n"...)
+}
+
+// appendMany writes some allocations likewise.
+func appendMany(b []byte, list []alloc.Allocation) []byte {
+	b = append(b, `{"proxies":[`...)
+	for i, a := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"proxy":`...)
+		b = appendString(b, a.Member)
+		b = append(b, `,"count":`...)
+		b = strconv.AppendInt(b, a.Count, 10)
+		b = append(b, '}')
+	}
+	return append(b, "]}\n"...)
+}
+
+// appendString writes a text as JSON. Most have nothing to escape.
+func appendString(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			escaped, _ := encode(text) // a string is always encoded
+			return append(b, bytes.TrimSuffix(escaped, []byte("\n"))...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
 }

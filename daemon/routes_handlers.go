@@ -23,9 +23,10 @@ type call struct {
 
 // reply is a successful answer: JSON, or text, or nothing (204).
 type reply struct {
-	status int // 0 means 200
-	json   any
-	text   string
+	status  int // 0 means 200
+	json    any
+	written []byte // JSON that is written already
+	text    string
 }
 
 // maxMemberText bounds a member in a text, in bytes: a host name of 253 and a
@@ -45,18 +46,21 @@ func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	return rt.allocateSome(ctx, pool, n, many, c.text)
+}
+
+// allocateSome answers with n allocations. many: as a list, also for n = 1; text: as lines.
+func (rt *routes) allocateSome(ctx context.Context, pool string, n int, many, text bool) (reply, error) {
 	list, err := rt.backend.allocate(ctx, pool, n)
-	if err != nil && len(list) > 0 {
+	switch {
+	case err != nil && len(list) > 0:
 		// Many take several scripts, and one of the later ones failed: those before it did run.
 		return reply{}, fmt.Errorf("%w: %d of %d were allocated, then: %v", alloc.ErrOutcomeUnknown, len(list), n, err)
-	}
-	if err != nil {
+	case err != nil:
 		return reply{}, err
-	}
-	if c.text {
-		if len(list) == 0 {
-			return reply{status: http.StatusNoContent}, nil
-		}
+	case text && len(list) == 0:
+		return reply{status: http.StatusNoContent}, nil
+	case text:
 		var b strings.Builder
 		for _, a := range list {
 			// Whoever else writes to the pool's set shall not break the lines. What we
@@ -65,22 +69,14 @@ func (rt *routes) allocate(ctx context.Context, c call) (reply, error) {
 			b.WriteByte('\n')
 		}
 		return reply{text: b.String()}, nil
+	case len(list) == 0 && many:
+		return reply{json: api.AllocateMany{RetryAfterMS: rt.backend.emptyRetry(pool).Milliseconds()}}, nil
+	case len(list) == 0:
+		return reply{json: api.AllocateOne{RetryAfterMS: rt.backend.emptyRetry(pool).Milliseconds()}}, nil
+	case many:
+		return reply{written: appendMany(nil, list)}, nil
 	}
-	var retryMS int64
-	if len(list) == 0 {
-		retryMS = rt.backend.emptyRetry(pool).Milliseconds()
-	}
-	if many {
-		answer := api.AllocateMany{RetryAfterMS: retryMS}
-		for _, a := range list {
-			answer.Proxies = append(answer.Proxies, api.Allocation{Proxy: a.Member, Count: a.Count})
-		}
-		return reply{json: answer}, nil
-	}
-	if len(list) == 0 {
-		return reply{json: api.AllocateOne{RetryAfterMS: retryMS}}, nil
-	}
-	return reply{json: api.AllocateOne{Proxy: &list[0].Member, Count: list[0].Count}}, nil
+	return reply{written: appendOne(nil, list[0])}, nil
 }
 
 // poolOf gives the pool of the path, or the only pool when it names none.

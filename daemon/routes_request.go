@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,7 +31,8 @@ func parseQuery(raw string, params []string) (query, error) {
 		return nil, badRequest("query \"%s\" is not readable", proxyurl.Escape(raw, 100))
 	}
 	q := query{}
-	for name, list := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // in order: the same error each time
+		list := values[name]
 		if name != "timeout_ms" && !slices.Contains(params, name) {
 			return nil, badRequest("unknown parameter \"%s\"; this path takes %s",
 				proxyurl.Escape(name, 40), strings.Join(append(slices.Clone(params), "timeout_ms"), ", "))
