@@ -59,6 +59,7 @@ install: ## binary, unit, sysusers, example: PREFIX=/usr/local DESTDIR=; starts 
 	sed -i 's|/usr/local/|$(PREFIX)/|g' $(DESTDIR)$(PREFIX)/lib/systemd/system/evenpool.service
 	install -D -m 0644 systemd/evenpool.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/evenpool.conf
 	install -D -m 0644 systemd/evenpool.example.yaml $(DESTDIR)$(SYSCONFDIR)/evenpool/evenpool.example.yaml
+	install -D -m 0644 systemd/evenpool.acl $(DESTDIR)$(PREFIX)/share/doc/evenpool/evenpool.acl
 	install -D -m 0644 systemd/INSTALL.md $(DESTDIR)$(PREFIX)/share/doc/evenpool/INSTALL.md
 	@echo "installed $$(bin/evenpool version); systemd/INSTALL.md says what comes next"
 
