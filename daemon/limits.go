@@ -125,6 +125,9 @@ type connKey struct{}
 
 // withConn is http.Server's ConnContext.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
+	if passed, ok := conn.(*passedConn); ok {
+		conn = passed.Conn
+	}
 	return context.WithValue(ctx, connKey{}, conn)
 }
 

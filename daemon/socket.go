@@ -40,15 +40,24 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
-	limited := &limitListener{Listener: ln, log: log, max: int64(maxConns), spare: spareConns}
-	go func() { served <- server.Serve(limited) }()
+	ln = &limitListener{Listener: ln, log: log, max: int64(maxConns), spare: spareConns}
+	stopFront := func(context.Context) {}
+	if rt, ok := handler.(*routes); ok {
+		f := newFront(requests, ln, rt)
+		ln, stopFront = f, f.stop
+	}
+	go func() { served <- server.Serve(ln) }()
 
 	var broken error
 	select {
 	case <-ctx.Done():
 		stop, done := context.WithTimeout(requests, stopTimeout)
 		defer done()
-		if err := server.Shutdown(stop); err != nil {
+		fronts := make(chan struct{})
+		go func() { defer close(fronts); stopFront(stop) }()
+		err := server.Shutdown(stop)
+		<-fronts
+		if stop.Err() != nil || err != nil {
 			log.Warn("socket stopped with requests unanswered", "after", stopTimeout)
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -58,6 +67,7 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 	}
 	cancel()
 	_ = server.Close()
+	stopFront(requests) // also where the listener broke
 	running.close()
 	if broken != nil {
 		return fmt.Errorf("socket: %w", broken)
