@@ -12,7 +12,7 @@ import (
 // to net/http, which accepts from it. Plain requests are what workers send all day, and net/http takes
 // several times the work that one needs. Answers are the same, byte for byte.
 type front struct {
-	net.Listener
+	*limitListener
 	rt       *routes
 	requests context.Context // of all requests; it ends when a stopping daemon waits no longer
 	passed   chan net.Conn
@@ -29,8 +29,8 @@ type front struct {
 }
 
 // newFront begins to accept from ln. Close ends that, and stop the rest.
-func newFront(requests context.Context, ln net.Listener, rt *routes) *front {
-	f := &front{Listener: ln, rt: rt, requests: requests, conns: map[*frontConn]struct{}{},
+func newFront(requests context.Context, ln *limitListener, rt *routes) *front {
+	f := &front{limitListener: ln, rt: rt, requests: requests, conns: map[*frontConn]struct{}{},
 		passed: make(chan net.Conn), errs: make(chan error), closed: make(chan struct{})}
 	f.close = sync.OnceValue(func() error {
 		close(f.closed)
@@ -43,7 +43,7 @@ func newFront(requests context.Context, ln net.Listener, rt *routes) *front {
 // acceptAll accepts until the listener is closed. What to do about an error is for net/http to say.
 func (f *front) acceptAll() {
 	for {
-		conn, err := f.Listener.Accept()
+		conn, err := f.limitListener.Accept()
 		if err != nil {
 			select {
 			case f.errs <- err:
@@ -52,7 +52,7 @@ func (f *front) acceptAll() {
 				return
 			}
 		}
-		f.serving.Go(func() { f.serve(conn) })
+		f.serving.Go(func() { f.serve(conn.(*limitConn)) })
 	}
 }
 
@@ -71,9 +71,8 @@ func (f *front) Accept() (net.Conn, error) {
 // Close ends the listener. Connections go on.
 func (f *front) Close() error { return f.close() }
 
-// stop ends the connections: at once where nothing is asked, and otherwise behind the answer. When ctx
-// ends, all are cut, and nothing runs any more when it returns. The listener is closed by its owner: net/http
-// takes one that ends before a shutdown for broken.
+// stop ends the connections, at once where nothing is asked and otherwise behind the answer, and waits for
+// that until ctx ends. The listener is for net/http to close, which takes one that ends before for broken.
 func (f *front) stop(ctx context.Context) {
 	f.stopping.Store(true)
 	f.each(func(c *frontConn) { _ = c.SetReadDeadline(time.Unix(1, 0)) })
@@ -82,9 +81,14 @@ func (f *front) stop(ctx context.Context) {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		f.each(func(c *frontConn) { c.cut() })
-		<-ended
 	}
+}
+
+// cut ends what is left when the listener is closed and the requests' context has ended, and waits for it.
+func (f *front) cut() {
+	f.stopping.Store(true)
+	f.each(func(c *frontConn) { _ = c.Close() })
+	f.serving.Wait()
 }
 
 func (f *front) each(do func(*frontConn)) {
@@ -96,21 +100,18 @@ func (f *front) each(do func(*frontConn)) {
 }
 
 // serve serves a connection to its end, or until net/http takes it.
-func (f *front) serve(conn net.Conn) {
-	c := &frontConn{Conn: conn, f: f, buf: make([]byte, 0, 512)}
-	c.ctx, c.cancel = context.WithCancel(f.requests)
-	defer c.cancel()
+func (f *front) serve(conn *limitConn) {
+	c := &frontConn{limitConn: conn, f: f, buf: make([]byte, 0, 512)}
 	f.mu.Lock()
 	f.conns[c] = struct{}{}
 	f.mu.Unlock()
-	limited, ok := conn.(*limitConn)
-	pass := ok && limited.refused || c.serve()
+	pass := c.refused || c.serve()
 	f.mu.Lock()
 	delete(f.conns, c)
 	f.mu.Unlock()
 	if pass {
 		select {
-		case f.passed <- &passedConn{Conn: conn, rest: c.buf, headBy: c.headBy}:
+		case f.passed <- &passedConn{limitConn: conn, rest: c.buf, headBy: c.headBy}:
 			return
 		case <-f.closed:
 		}
@@ -120,7 +121,7 @@ func (f *front) serve(conn net.Conn) {
 
 // passedConn is a connection for net/http, from which some was read already.
 type passedConn struct {
-	net.Conn
+	*limitConn
 	rest   []byte
 	headBy time.Time // when the head of its first request has to be there; zero: it is net/http's to say
 }
@@ -131,7 +132,7 @@ func (c *passedConn) Read(p []byte) (int, error) {
 		c.rest = c.rest[n:]
 		return n, nil
 	}
-	return c.Conn.Read(p)
+	return c.limitConn.Read(p)
 }
 
 // SetReadDeadline does not give a client more time for its first head than it had.
@@ -140,13 +141,5 @@ func (c *passedConn) SetReadDeadline(t time.Time) error {
 		t = c.headBy
 	}
 	c.headBy = time.Time{}
-	return c.Conn.SetReadDeadline(t)
-}
-
-// CloseWrite is for net/http, which looks for it.
-func (c *passedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
+	return c.limitConn.SetReadDeadline(t)
 }

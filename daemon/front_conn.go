@@ -11,23 +11,15 @@ import (
 	"time"
 )
 
-// frontConn is a connection of the front. Its methods are for one goroutine, but for cut.
+// frontConn is a connection of the front. Its methods are for one goroutine.
 type frontConn struct {
-	net.Conn
+	*limitConn
 	f      *front
-	ctx    context.Context // of its requests
-	cancel context.CancelFunc
 	buf    []byte    // what was read and not answered
 	readBy time.Time // the read deadline that is set
 	headBy time.Time // when a head has to be there whose beginning is; zero while there is none
 	pool   string    // the last one that was asked for
 	out    []byte    // written anew for each answer
-}
-
-// cut ends it now, with what it is doing.
-func (c *frontConn) cut() {
-	c.cancel()
-	_ = c.Close()
 }
 
 // serve answers plain requests until the connection ends, or something else is asked: pass.
@@ -36,7 +28,7 @@ func (c *frontConn) serve() (pass bool) {
 	for {
 		h, n, state := readHead(c.buf)
 		switch {
-		case len(c.buf) > 0 && state == headOther:
+		case state == headOther:
 			_ = c.SetReadDeadline(time.Time{})
 			return true
 		case state == headPlain:
@@ -125,7 +117,7 @@ func (c *frontConn) answerOf(h head) (a answer) {
 			a = rt.panicked(q(), p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(c.ctx, h.budget-answerTime(h.budget))
+	ctx, cancel := context.WithTimeout(c.f.requests, h.budget-answerTime(h.budget))
 	defer cancel()
 	pool, err := rt.poolOf(call{pool: c.pool})
 	if err != nil {

@@ -149,13 +149,13 @@ func (h *head) readQuery(query []byte) bool {
 		var param []byte
 		param, query, more = bytes.Cut(query, []byte("&"))
 		name, value, _ := bytes.Cut(param, []byte("="))
-		number, ok := plainNumber(value)
+		number, err := strconv.ParseUint(string(value), 10, 31) // digits only
 		switch {
-		case !ok:
+		case err != nil, number == 0:
 			return false
 		case string(name) == "n" && !h.many && number <= api.MaxAllocate:
-			h.n, h.many = number, true
-		case string(name) == "timeout_ms" && !timed && number <= int(api.MaxBudget.Milliseconds()):
+			h.n, h.many = int(number), true
+		case string(name) == "timeout_ms" && !timed && number <= uint64(api.MaxBudget.Milliseconds()):
 			h.budget, timed = time.Duration(number)*time.Millisecond, true
 		default:
 			return false
@@ -164,49 +164,25 @@ func (h *head) readQuery(query []byte) bool {
 	return true
 }
 
-// plainNumber reads a whole number from 1, in a few digits.
-func plainNumber(b []byte) (int, bool) {
-	if len(b) == 0 || len(b) > 6 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-	}
-	n, err := strconv.Atoi(string(b))
-	return n, err == nil && n > 0
-}
-
 // plainName says whether b is made of what names of pools are made of.
 func plainName(b []byte) bool {
-	for _, c := range b {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return len(b) > 0
+	return len(b) > 0 && !bytes.ContainsFunc(b, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
 }
 
+// plainHost says whether b is a name or an address, and perhaps a port.
 func plainHost(b []byte) bool {
-	for _, c := range b {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return len(b) > 0
+	return len(b) > 0 && !bytes.ContainsFunc(b, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)
+	})
 }
 
 func plainText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// isHeader compares without regard to case.
+// isHeader compares without regard to case. Letters beyond ASCII that fold to one of ours are longer.
 func isHeader(b []byte, name string) bool {
 	return len(b) == len(name) && strings.EqualFold(string(b), name)
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,25 +25,13 @@ var dates = regexp.MustCompile(`Date: [^\r]*`)
 // exchange sends bytes, closes its half, and gives all that comes back.
 func exchange(t *testing.T, h http.Handler, sent string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "e")
-	ln, err := listen(path, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- serveSocket(ctx, ln, 10, h, testLog(t)) }()
-	conn := dialForTest(t, path)
+	conn := dialForTest(t, serveHandlerForTest(t, h, 10))
 	if _, err := io.WriteString(conn, sent); err != nil {
 		t.Fatal(err)
 	}
 	_ = conn.(*net.UnixConn).CloseWrite()
 	got, err := io.ReadAll(conn)
 	if err != nil {
-		t.Error(err)
-	}
-	cancel()
-	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	return dates.ReplaceAllString(string(got), "Date: then")
@@ -302,7 +288,7 @@ func FuzzReadHead(f *testing.F) {
 		}
 		for i := range n {
 			if _, _, state := readHead(b[:i]); state != headPartial {
-				t.Fatalf("%q is %s", b[:i], strconv.Itoa(int(state)))
+				t.Fatalf("%q is %d", b[:i], state)
 			}
 		}
 	})

@@ -126,7 +126,7 @@ type connKey struct{}
 // withConn is http.Server's ConnContext.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	if passed, ok := conn.(*passedConn); ok {
-		conn = passed.Conn
+		conn = passed.limitConn
 	}
 	return context.WithValue(ctx, connKey{}, conn)
 }

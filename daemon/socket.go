@@ -40,11 +40,12 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
-	ln = &limitListener{Listener: ln, log: log, max: int64(maxConns), spare: spareConns}
-	stopFront := func(context.Context) {}
+	limited := &limitListener{Listener: ln, log: log, max: int64(maxConns), spare: spareConns}
+	ln = limited
+	stopFront, cutFront := func(context.Context) {}, func() {}
 	if rt, ok := handler.(*routes); ok {
-		f := newFront(requests, ln, rt)
-		ln, stopFront = f, f.stop
+		f := newFront(requests, limited, rt)
+		ln, stopFront, cutFront = f, f.stop, f.cut
 	}
 	go func() { served <- server.Serve(ln) }()
 
@@ -67,7 +68,7 @@ func serveSocket(ctx context.Context, ln net.Listener, maxConns int, handler htt
 	}
 	cancel()
 	_ = server.Close()
-	stopFront(requests) // also where the listener broke
+	cutFront()
 	running.close()
 	if broken != nil {
 		return fmt.Errorf("socket: %w", broken)

@@ -22,6 +22,11 @@ import (
 // serveForTest serves a backend on a socket until the test ends.
 func serveForTest(t *testing.T, b backend, maxConns int) (path string) {
 	t.Helper()
+	return serveHandlerForTest(t, newRoutes(b, testLog(t)), maxConns)
+}
+
+func serveHandlerForTest(t *testing.T, h http.Handler, maxConns int) (path string) {
+	t.Helper()
 	path = filepath.Join(t.TempDir(), "e.sock")
 	ln, err := listen(path, 0o660)
 	if err != nil {
@@ -29,7 +34,7 @@ func serveForTest(t *testing.T, b backend, maxConns int) (path string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- serveSocket(ctx, ln, maxConns, newRoutes(b, testLog(t)), testLog(t)) }()
+	go func() { done <- serveSocket(ctx, ln, maxConns, h, testLog(t)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
